@@ -1,0 +1,131 @@
+"""The protocol every store of sessions follows.
+
+A store is synchronous and may be called from several threads. Scanning never raises for a
+bad session: it yields a row with `problem` set, or a `Problem`. Everything else raises a
+`LoopError`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Protocol
+
+from loop_core.model import (
+    Capabilities,
+    Change,
+    Detail,
+    Hit,
+    Intent,
+    Page,
+    RawPage,
+    SessionKey,
+    SessionRow,
+    Source,
+    StoreScan,
+    TrashPlan,
+    WatchRoot,
+)
+
+Cancelled = Callable[[], bool]
+
+
+def never_cancelled() -> bool:
+    """The default for long reads that nobody will cancel."""
+    return False
+
+
+class SessionStore(Protocol):
+    """One place of sessions on disk (an agent directory, a workspace collection)."""
+
+    @property
+    def id(self) -> str:
+        """Stable while the place is the same: kind and absolute path."""
+
+    @property
+    def source(self) -> Source: ...
+
+    @property
+    def label(self) -> str:
+        """Sanitized, short: the place as the status line names it."""
+
+    @property
+    def root(self) -> Path: ...
+
+    def scan(self, *, cancelled: Cancelled = never_cancelled) -> Iterator[StoreScan]:
+        """Scan the whole store, in steps of growing scans so that first rows show at once.
+
+        Decodes only what changed since the last scan (identity: `Stamp`). The last value has
+        `complete` True unless something failed or the scan was cancelled.
+        """
+
+    def rescan(self, paths: set[str]) -> StoreScan:
+        """The whole store again after changes at `paths` (raw, absolute), reading only those."""
+
+    def watch_roots(self) -> tuple[WatchRoot, ...]: ...
+
+    # --- reading
+
+    def page(
+        self,
+        key: SessionKey,
+        *,
+        before: int | None = None,
+        before_round: int | None = None,
+        rounds: int = 3,
+        revision: str | None = None,
+        cancelled: Cancelled = never_cancelled,
+    ) -> Page:
+        """The `rounds` rounds before message index `before` or round `before_round`.
+
+        Neither: the latest. `before` inside a round is rounded up to that round's end.
+        Raises StaleRevision when `revision` is given and no longer the committed one.
+        """
+
+    def raw_page(
+        self, key: SessionKey, *, before: int | None = None, rounds: int = 3
+    ) -> RawPage: ...
+
+    def messages(
+        self, key: SessionKey, *, cancelled: Cancelled = never_cancelled
+    ) -> Iterator[tuple[int, Any]]:
+        """Every message as stored with its index, streamed with bounded memory."""
+
+    def message(self, key: SessionKey, index: int, revision: str | None = None) -> Any:
+        """One message as stored, to show a block whole."""
+
+    def find(
+        self, key: SessionKey, text: str, *, cancelled: Cancelled = never_cancelled
+    ) -> Iterator[Hit]:
+        """Case-insensitive matches in the whole session, in order, streamed."""
+
+    def details(self, key: SessionKey) -> tuple[Detail, ...]: ...
+
+    def capabilities(self, row: SessionRow) -> Capabilities: ...
+
+    def resume_command(self, row: SessionRow) -> tuple[list[str], str]:
+        """Argument list and working directory (raw). Raises Refused with the reason."""
+
+    # --- changing
+
+    def plan(self, key: SessionKey, intent: Intent) -> Change:
+        """What `intent` would change, from what is on disk now. Writes nothing."""
+
+    def perform(self, change: Change) -> SessionRow:
+        """Do exactly `change` as one guarded write; other values written meanwhile stay.
+
+        Raises Conflict when a value to change is no longer `before` (and not already
+        `after`), Refused when the owner forbids it.
+        """
+
+    def plan_trash(self, key: SessionKey, *, force: bool = False) -> TrashPlan:
+        """What moves. Raises TraceLocked or Refused when the session is owned."""
+
+    def set_membership(self, collection: str, ids: list[str], *, archived: bool) -> None:
+        """Archive membership after a move (Loop); nothing for stores without one."""
+
+    def look(self, key: SessionKey) -> SessionRow | None:
+        """The row as the disk has it now, or None when the session is gone."""
+
+    def recover(self) -> tuple[str, ...]:
+        """Finish or undo what a killed process of ours left; says what was done."""

@@ -121,6 +121,9 @@ class SessionStore(Protocol):
     def plan_trash(self, key: SessionKey, *, force: bool = False) -> TrashPlan:
         """What moves. Raises TraceLocked or Refused when the session is owned."""
 
+    def trash_dirs(self) -> tuple[str, ...]:
+        """Every trash directory of this store (raw, absolute; each may be missing)."""
+
     def set_membership(self, collection: str, ids: list[str], *, archived: bool) -> None:
         """Archive membership after a move (Loop); nothing for stores without one."""
 

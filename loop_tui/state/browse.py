@@ -1,0 +1,336 @@
+"""The browser's state: what is chosen, shown, marked, and how snapshots change it.
+
+The cursor and the marks are on keys, never on row numbers, so rows that come, go or move
+under them do no harm (keys.md, rule 6).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from loop_core.model import SessionKey, SessionRow, Snapshot
+from loop_tui.state.projects import full_names
+from loop_tui.state.views import (
+    SORTS,
+    VIEWS,
+    Sort,
+    View,
+    counts,
+    haystack,
+    in_view,
+    members,
+    problem_rows,
+    select,
+    terms_of,
+)
+
+
+class Browse:
+    """Pure state of one browser window.
+
+    `shown` is the tuple of rows to draw. Every method that changes what is chosen recomputes
+    it; `apply` takes a new snapshot and keeps the order while the user is busy.
+    """
+
+    def __init__(
+        self, *, sort: Sort = "activity", reverse: bool = False, show_hidden: bool = False
+    ) -> None:
+        self.snapshot = Snapshot()
+        self.view: View = "active"
+        self.base_view: View = "active"  # what choosing a project shows
+        self.project: str | None = None
+        self.text = ""
+        self.sort: Sort = sort
+        self.reverse = reverse
+        self.show_hidden = show_hidden
+        self.cursor: SessionKey | None = None
+        self.marks: set[SessionKey] = set()
+        self.sticky: set[SessionKey] = set()  # rows that stay, dimmed, in the Unread view
+        self.shown: tuple[SessionRow, ...] = ()
+        self.pending = False  # the order on screen is not the order of the snapshot
+        self.rows: dict[SessionKey, SessionRow] = {}
+        self.names: Mapping[str, str] = {}
+        self._index: dict[SessionKey, int] = {}
+        self._hay: dict[SessionKey, tuple[SessionRow, str]] = {}
+        self._base: tuple[SessionRow, ...] | None = None
+
+    # --- reading
+
+    @property
+    def row(self) -> SessionRow | None:
+        """The row under the cursor."""
+        at = None if self.cursor is None else self._index.get(self.cursor)
+        return None if at is None else self.shown[at]
+
+    @property
+    def position(self) -> int:
+        """Index of the cursor in `shown`, or -1."""
+        return -1 if self.cursor is None else self._index.get(self.cursor, -1)
+
+    def index_of(self, key: SessionKey) -> int:
+        """Index of `key` in `shown`, or -1."""
+        return self._index.get(key, -1)
+
+    def targets(self) -> tuple[SessionRow, ...]:
+        """What an action acts on: the marked rows in list order, else the row of the cursor."""
+        if self.marks:
+            here = [row for row in self.shown if row.key in self.marks]
+            seen = {row.key for row in here}
+            rest = [self.rows[k] for k in sorted(self.marks - seen) if k in self.rows]
+            return (*here, *rest)
+        row = self.row
+        return () if row is None else (row,)
+
+    def counts(self, project: str | None = None) -> dict[View, int]:
+        """Rows of every view in `project`, or in all."""
+        return counts(
+            self.snapshot.rows,
+            self.snapshot.problems,
+            project=project,
+            show_hidden=self.show_hidden,
+        )
+
+    # --- choosing
+
+    def choose_view(self, view: View, *, keep_project: bool = True) -> None:
+        """Show `view`. Rows that stayed only because of the former view are let go."""
+        self.view = view
+        if not keep_project:
+            self.project = None
+        self._fresh()
+
+    def commit_view(self) -> None:
+        """The view on screen is from now on the one that choosing a project shows."""
+        self.base_view = self.view
+
+    def choose_project(self, project: str | None) -> None:
+        """Show one project, in the last view that was chosen for good."""
+        self.project = project
+        self.view = self.base_view
+        self._fresh()
+
+    def step_view(self, by: int) -> None:
+        """The view `by` places further, around the end."""
+        at = VIEWS.index(self.view) if self.view in VIEWS else 0
+        self.choose_view(VIEWS[(at + by) % len(VIEWS)])
+        self.commit_view()
+
+    def filter(self, text: str) -> None:
+        """Keep only rows that hold every word of `text`."""
+        self.text = text
+        self._show(self._compute())
+
+    def sort_by(self, sort: Sort, *, reverse: bool = False) -> None:
+        self.sort, self.reverse = sort, reverse
+        self._base = None
+        self._show(self._compute())
+
+    def step_sort(self) -> None:
+        self.sort_by(SORTS[(SORTS.index(self.sort) + 1) % len(SORTS)])
+
+    def toggle_hidden(self) -> None:
+        self.show_hidden = not self.show_hidden
+        self._fresh()
+
+    def _fresh(self) -> None:
+        self.sticky.clear()
+        self._base = None
+        self._show(self._compute())
+
+    # --- snapshots
+
+    def apply(self, snapshot: Snapshot, *, settle: bool) -> None:
+        """Take a newer snapshot; without `settle` rows that stay keep their order.
+
+        An older generation is ignored. Marks of sessions that are gone go too.
+        """
+        if snapshot.generation < self.snapshot.generation:
+            return
+        if self.view == "unread":
+            self.sticky.update(row.key for row in self.shown if row.unread)
+        if snapshot.projects != self.snapshot.projects:
+            self._hay.clear()
+            self.names = full_names(snapshot.projects)
+        self.snapshot = snapshot
+        self.rows = {row.key: row for row in snapshot.rows}
+        for row in problem_rows(snapshot.problems, snapshot.rows):
+            self.rows[row.key] = row
+        if snapshot.complete:
+            self.marks &= self.rows.keys()
+        if self.view == "unread":
+            self.sticky = {
+                k for k in self.sticky if k in self.rows and in_view(self.rows[k], "active")
+            }
+        self._base = None
+        fresh_rows = self._compute()
+        self._show(fresh_rows if settle else self._merge(fresh_rows))
+        self.pending = not settle and self.shown != fresh_rows
+
+    def settle(self) -> None:
+        """Put the rows in the order of the snapshot (idle, or asked for)."""
+        if self.pending:
+            self._show(self._compute())
+        self.pending = False
+
+    def _merge(self, fresh: tuple[SessionRow, ...]) -> tuple[SessionRow, ...]:
+        """`fresh` with the rows that were shown already in their former order.
+
+        A new row goes behind the row it follows in `fresh`, the top of the list otherwise.
+        """
+        by_key = {row.key: row for row in fresh}
+        kept = [by_key.pop(row.key) for row in self.shown if row.key in by_key]
+        if not by_key:
+            return tuple(kept)
+        followers: dict[SessionKey | None, list[SessionRow]] = {}
+        anchor: SessionKey | None = None
+        for row in fresh:
+            if row.key in by_key:
+                followers.setdefault(anchor, []).append(row)
+            else:
+                anchor = row.key
+        merged = list(followers.get(None, ()))
+        for row in kept:
+            merged.append(row)
+            merged.extend(followers.get(row.key, ()))
+        return tuple(merged)
+
+    def _compute(self) -> tuple[SessionRow, ...]:
+        if self._base is None:
+            if (
+                self.sort == "activity"
+                and not self.reverse
+                and self.view not in ("trash", "problems")
+            ):
+                # The snapshot comes in this order already.
+                self._base = tuple(
+                    members(
+                        self.snapshot.rows,
+                        self.view,
+                        project=self.project,
+                        show_hidden=self.show_hidden,
+                        keep=self.sticky,
+                    )
+                )
+            else:
+                self._base = select(
+                    self.snapshot.rows,
+                    self.view,
+                    project=self.project,
+                    sort=self.sort,
+                    reverse=self.reverse,
+                    show_hidden=self.show_hidden,
+                    problems=self.snapshot.problems,
+                    keep=self.sticky,
+                )
+        terms = terms_of(self.text)
+        if not terms:
+            return self._base
+        return tuple(row for row in self._base if self._holds(row, terms))
+
+    def _holds(self, row: SessionRow, terms: Iterable[str]) -> bool:
+        known = self._hay.get(row.key)
+        if known is None or known[0] is not row:
+            known = (row, haystack(row, self.names.get(row.project, "")))
+            self._hay[row.key] = known
+        text = known[1]
+        return all(term in text for term in terms)
+
+    def _show(self, rows: tuple[SessionRow, ...]) -> None:
+        """Make `rows` the list; a cursor whose row is gone goes to the next one that stayed."""
+        index = {row.key: i for i, row in enumerate(rows)}
+        if self.cursor not in index:
+            self.cursor = self._heir(index) if rows else None
+        self.shown, self._index = rows, index
+        self.pending = False
+
+    def _heir(self, index: Mapping[SessionKey, int]) -> SessionKey:
+        at = self.position
+        if at >= 0:
+            for row in self.shown[at + 1 :]:
+                if row.key in index:
+                    return row.key
+            for row in reversed(self.shown[:at]):
+                if row.key in index:
+                    return row.key
+        return next(iter(index))
+
+    # --- cursor and marks
+
+    def move_to(self, index: int) -> None:
+        """Put the cursor on a row of `shown`, clamped."""
+        if self.shown:
+            self.cursor = self.shown[min(max(index, 0), len(self.shown) - 1)].key
+
+    def toggle_mark(self, key: SessionKey) -> None:
+        self.marks.symmetric_difference_update((key,))
+
+    def mark_range(self, start: SessionKey, end: SessionKey) -> int:
+        """Mark everything between two shown rows, both included; says how many."""
+        a, b = self.index_of(start), self.index_of(end)
+        if a < 0 or b < 0:
+            return 0
+        rows = self.shown[min(a, b) : max(a, b) + 1]
+        self.marks.update(row.key for row in rows)
+        return len(rows)
+
+    def mark_all(self) -> int:
+        """Mark all shown rows, or take all marks away when they all are marked already."""
+        keys = {row.key for row in self.shown}
+        if keys and keys <= self.marks:
+            self.marks.clear()
+            return 0
+        self.marks |= keys
+        return len(keys)
+
+    # --- landmarks
+
+    def next_unread(self, now_ms: int, *, backwards: bool = False) -> SessionKey | None:
+        """The next unread session that is not running (keys.md, ``]`` and ``[``).
+
+        First in the list from the cursor on, then in the other projects in default order,
+        then from the other end of the list.
+        """
+        at = self.position
+        after = self.shown[:at][::-1] if backwards and at >= 0 else self.shown[at + 1 :]
+        if backwards and at < 0:
+            after = self.shown[::-1]
+        before = self.shown[at:][::-1] if backwards else self.shown[: at + 1]
+        everywhere = members(self.snapshot.rows, "unread", show_hidden=self.show_hidden)
+        others = [row for row in everywhere if row.key not in self._index]
+        if backwards:
+            others.reverse()
+
+        def candidates() -> Iterator[SessionRow]:
+            yield from after
+            yield from others
+            yield from before
+
+        for row in candidates():
+            if row.key != self.cursor and in_view(row, "unread") and not row.running(now_ms):
+                return row.key
+        return None
+
+    def reveal(self, key: SessionKey) -> bool:
+        """Make `key` the cursor, changing filter, project or view only as far as needed."""
+        row = self.rows.get(key)
+        if row is None:
+            return False
+        if key not in self._index and self.text:
+            self.filter("")
+        if key not in self._index and self.project not in (None, row.project):
+            self.project = None
+            self._fresh()
+        if key not in self._index and row.hidden and not self.show_hidden:
+            self.toggle_hidden()
+        if key not in self._index:
+            view: View = (
+                "trash" if row.trashed_ms is not None else "archived" if row.archived else "active"
+            )
+            if not in_view(row, view):
+                view = "problems"
+            self.choose_view(view)
+            self.commit_view()
+        if key not in self._index:
+            return False
+        self.cursor = key
+        return True

@@ -1,0 +1,82 @@
+"""Projects as the left pane lists them: named by folder, grouped by source."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from loop_core.model import Project, SessionRow, Source
+from loop_tui.state.views import View, members
+
+SOURCE_LABELS: dict[Source, str] = {"loop": "Loop", "craft": "Craft Agents"}
+
+
+class ProjectLine(NamedTuple):
+    """One project of the left pane. `parent` is empty unless another has the same name."""
+
+    key: str
+    source: Source
+    name: str
+    parent: str
+    sessions: int
+    unread: bool
+
+
+def display_names(projects: Iterable[Project]) -> dict[str, tuple[str, str]]:
+    """Name and, where two projects of a source share it, the parent that tells them apart."""
+    projects = tuple(projects)
+    shared = Counter((project.source, project.name) for project in projects)
+    return {
+        project.key: (
+            project.name,
+            project.parent if shared[project.source, project.name] > 1 else "",
+        )
+        for project in projects
+    }
+
+
+def full_names(projects: Iterable[Project]) -> dict[str, str]:
+    """One string a project: `parent/name` where the name alone would be ambiguous."""
+    return {
+        key: f"{parent}/{name}" if parent else name
+        for key, (name, parent) in display_names(projects).items()
+    }
+
+
+def project_lines(
+    projects: Sequence[Project],
+    rows: Sequence[SessionRow],
+    view: View = "active",
+    *,
+    show_hidden: bool = False,
+    names: Mapping[str, tuple[str, str]] | None = None,
+) -> tuple[ProjectLine, ...]:
+    """Projects with the number of rows `view` shows for each; Loop first, most rows first.
+
+    A project without a single row outside the trash is left out, except the one place a
+    person may look for it: when the view shown is the trash.
+    """
+    names = display_names(projects) if names is None else names
+    shown = Counter(row.project for row in members(rows, view, show_hidden=show_hidden))
+    alive = {
+        row.project for row in rows if (row.trashed_ms is None) and (show_hidden or not row.hidden)
+    }
+    alive.update(shown)
+    unread = {row.project for row in members(rows, "unread", show_hidden=show_hidden)}
+    lines = [
+        ProjectLine(
+            project.key,
+            project.source,
+            *names[project.key],
+            shown[project.key],
+            project.key in unread,
+        )
+        for project in projects
+        if project.key in alive
+    ]
+    size = Counter(row.project for row in rows if row.trashed_ms is None)
+    lines.sort(
+        key=lambda line: (line.source != "loop", -size[line.key], line.name.casefold(), line.key)
+    )
+    return tuple(lines)

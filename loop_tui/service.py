@@ -1,0 +1,287 @@
+"""The one door between the front ends and the sessions: the browser and the commands call it.
+
+Synchronous and free of Textual; the browser calls it from worker threads. It opens the
+stores it is told of or finds, keeps one `Library` and one `Actions` over them, and routes by
+`SessionKey`. Nothing here opens a session's file itself.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from loop_core.errors import InvalidArgument, LoopError, SessionNotFound, reason_of
+from loop_core.model import (
+    Capabilities,
+    Detail,
+    Hit,
+    Intent,
+    Page,
+    RawPage,
+    SessionKey,
+    SessionRow,
+    Snapshot,
+    WatchRoot,
+)
+from loop_core.outcome import Done, Failed, Outcome, Pending, Progress, Reverted
+from loop_core.store import Cancelled, SessionStore, never_cancelled
+from loop_tui import places
+
+if TYPE_CHECKING:
+    from loop_core.actions import Actions
+    from loop_core.library import Library
+    from loop_core.watch import Changes
+
+__all__ = ["Done", "Failed", "Options", "Outcome", "Pending", "Progress", "Reverted", "Service"]
+
+OnStep = Callable[[Snapshot], None]
+OnProgress = Callable[[Progress], None]
+
+
+class Options(Struct, frozen=True, kw_only=True):
+    """Where to look and how. Paths are raw; relative ones are against the process's folder.
+
+    `agent_dir` None: Loop's own rule. `sessions` are more Loop collections. `craft_dirs`
+    empty: the configuration directories Craft-Agents itself would use. `base` holds this
+    instance's own settings, journal and cache instead of the XDG directories.
+    """
+
+    agent_dir: str | None = None
+    sessions: tuple[str, ...] = ()
+    trace_dir: str | None = None
+    craft_dirs: tuple[str, ...] = ()
+    no_loop: bool = False
+    no_craft: bool = False
+    read_only: bool = False
+    poll: bool = False
+    base: str | None = None
+
+
+class Service:
+    """Use `Service.open(options)`, then `scan()`; close it at the end (or use `with`)."""
+
+    def __init__(
+        self, options: Options, stores: list[SessionStore], own: places.OwnPlaces
+    ) -> None:
+        from loop_core.actions import Actions
+        from loop_core.journal import Journal
+        from loop_core.library import Library
+
+        self.options = options
+        self.own = own
+        self.stores = tuple(stores)
+        self.library: Library = Library(stores)
+        self.actions: Actions = Actions(
+            self.library,
+            Journal(own.journal, writable=not options.read_only),
+            read_only=options.read_only,
+            trusted=() if options.trace_dir is None else (os.path.abspath(options.trace_dir),),
+        )
+        self.recovered: tuple[str, ...] = ()
+        self._scanned = False
+        self._scanning = threading.Lock()
+
+    @classmethod
+    def open(cls, options: Options) -> Service:
+        """Open every store, and finish what a killed process of ours left unfinished.
+
+        A missing directory is an empty store. `recovered` says what was finished, and what
+        could not be. With `read_only` nothing is touched.
+        """
+        service = cls(options, places.open_stores(options), places.own_places(options.base))
+        service.recovered = service.actions.recover()
+        return service
+
+    def __enter__(self) -> Service:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Drop what is held in memory; the service is not used afterwards."""
+        self.actions.close()
+
+    # --- the list
+
+    @property
+    def read_only(self) -> bool:
+        return self.options.read_only
+
+    @property
+    def snapshot(self) -> Snapshot:
+        return self.library.snapshot
+
+    def scan(self, on_step: OnStep | None = None) -> Snapshot:
+        """Scan every store; `on_step` gets each growing snapshot, in the calling thread."""
+        with self._scanning:
+            snapshot = self.library.scan(on_step)
+            self._scanned = True
+        return snapshot
+
+    def refresh(self, paths: Iterable[str]) -> Snapshot:
+        """The snapshot after changes at `paths` (raw, absolute); reads only those."""
+        return self.library.refresh(set(paths))
+
+    def watch_roots(self) -> tuple[WatchRoot, ...]:
+        return tuple(root for store in self.stores for root in store.watch_roots())
+
+    def watch(self, stop: threading.Event) -> Iterator[Changes]:
+        """Changes on disk until `stop` is set; blocks between them. Hand paths to `refresh`."""
+        from loop_core.watch import watch
+
+        return watch(self.watch_roots(), stop, poll=self.options.poll)
+
+    def row(self, key: SessionKey) -> SessionRow | None:
+        """The row of the current snapshot."""
+        return self.library.row(key)
+
+    def empty_reason(self) -> str | None:
+        """Where it looked and why nothing is there; None when there is something to show."""
+        snapshot = self.library.snapshot
+        if snapshot.rows or snapshot.problems or snapshot.unsupported:
+            return None
+        return places.why_empty(self.options, self.stores)
+
+    def paths(self) -> list[tuple[str, str]]:
+        """Every directory the program reads or writes, as (name, path), in a fixed order."""
+        return [*places.store_paths(self.options, self.stores), *self.own.listed()]
+
+    # --- one session
+
+    def page(
+        self,
+        key: SessionKey,
+        *,
+        before: int | None = None,
+        before_round: int | None = None,
+        rounds: int = 3,
+        revision: str | None = None,
+        cancelled: Cancelled = never_cancelled,
+    ) -> Page:
+        """See `SessionStore.page`."""
+        return self._store(key).page(
+            key,
+            before=before,
+            before_round=before_round,
+            rounds=rounds,
+            revision=revision,
+            cancelled=cancelled,
+        )
+
+    def raw_page(self, key: SessionKey, *, before: int | None = None, rounds: int = 3) -> RawPage:
+        return self._store(key).raw_page(key, before=before, rounds=rounds)
+
+    def messages(
+        self, key: SessionKey, *, cancelled: Cancelled = never_cancelled
+    ) -> Iterator[tuple[int, Any]]:
+        return self._store(key).messages(key, cancelled=cancelled)
+
+    def message(self, key: SessionKey, index: int, revision: str | None = None) -> Any:
+        return self._store(key).message(key, index, revision)
+
+    def find(
+        self, key: SessionKey, text: str, *, cancelled: Cancelled = never_cancelled
+    ) -> Iterator[Hit]:
+        return self._store(key).find(key, text, cancelled=cancelled)
+
+    def details(self, key: SessionKey) -> tuple[Detail, ...]:
+        return self._store(key).details(key)
+
+    def capabilities(self, key: SessionKey) -> Capabilities:
+        """What can be done with the session now. Raises SessionNotFound."""
+        return self._store(key).capabilities(self._row(key))
+
+    def resume_command(self, key: SessionKey) -> tuple[list[str], str]:
+        """Arguments and working directory (raw). Raises Refused with the reason."""
+        return self._store(key).resume_command(self._row(key))
+
+    # --- actions: see `loop_core.actions`
+
+    def act(
+        self,
+        keys: Iterable[SessionKey],
+        intent: Intent,
+        progress: OnProgress | None = None,
+        *,
+        force: bool = False,
+        step: bool = True,
+    ) -> Outcome:
+        """Do `intent` to every session as one undo step.
+
+        `step` False is for the automatic read mark: recorded, but no step of undo.
+        """
+        return self.actions.perform(keys, intent, progress, force=force, step=step)
+
+    def trash(
+        self,
+        keys: Iterable[SessionKey],
+        progress: OnProgress | None = None,
+        *,
+        force: bool = False,
+    ) -> Outcome:
+        """Move the sessions to our trash."""
+        return self.actions.trash(keys, progress, force=force)
+
+    def restore(self, keys: Iterable[SessionKey], progress: OnProgress | None = None) -> Outcome:
+        """Bring sessions back: those in the trash from there, the others from the archive."""
+        return self.actions.restore(keys, progress)
+
+    def purge(
+        self,
+        keys: Iterable[SessionKey],
+        progress: OnProgress | None = None,
+        *,
+        force: bool = False,
+    ) -> Outcome:
+        """Remove for good what is in the trash or archived; anything else only by `force`."""
+        return self.actions.purge(keys, progress, force=force)
+
+    def undo(self) -> Outcome:
+        """Take the last action on the stores now open back."""
+        return self.actions.undo()
+
+    def redo(self) -> Outcome:
+        """Do again what the last undo took back."""
+        return self.actions.redo()
+
+    def peek_undo(self) -> Pending | None:
+        """What `undo` would take back, or None."""
+        return self.actions.peek_undo()
+
+    def peek_redo(self) -> Pending | None:
+        return self.actions.peek_redo()
+
+    def look(self, keys: Iterable[SessionKey]) -> list[Reverted]:
+        """Which of our last writes to these sessions their owner has undone since."""
+        return self.actions.look(keys)
+
+    # --- naming a session
+
+    def resolve(self, text: str) -> SessionKey:
+        """The session meant by an id, an unambiguous id prefix, or a path.
+
+        Sessions in the trash answer only when no other session does. Raises
+        SessionNotFound, or InvalidArgument that names the candidates. Scans when nothing
+        was scanned yet.
+        """
+        from loop_tui.resolve import resolve
+
+        if not self._scanned:
+            self.scan()
+        return resolve(self.library.snapshot.rows, text)
+
+    # --- inside
+
+    def _store(self, key: SessionKey) -> SessionStore:
+        return self.library.store_of(key)
+
+    def _row(self, key: SessionKey) -> SessionRow:
+        row = self.library.row(key) or self._store(key).look(key)
+        if row is None:
+            raise SessionNotFound("the session is not there any more")
+        return row

@@ -112,7 +112,7 @@ class Damage(Struct, frozen=True, gc=False):
 # --- history ---------------------------------------------------------------------------
 
 
-class TextBlock(Struct, frozen=True, tag="text"):
+class TextBlock(Struct, frozen=True, tag_field="block_type", tag="text"):
     """Prose of the user or the assistant; Markdown for the assistant."""
 
     text: str
@@ -121,13 +121,13 @@ class TextBlock(Struct, frozen=True, tag="text"):
     commentary: bool = False  # between tool calls; shown dimmed
 
 
-class ThinkingBlock(Struct, frozen=True, tag="thinking"):
+class ThinkingBlock(Struct, frozen=True, tag_field="block_type", tag="thinking"):
     text: str
     message: int
     redacted: bool = False
 
 
-class ImageBlock(Struct, frozen=True, tag="image"):
+class ImageBlock(Struct, frozen=True, tag_field="block_type", tag="image"):
     """An image by type and decoded size; its data stays on disk until asked for."""
 
     mime: str
@@ -137,7 +137,7 @@ class ImageBlock(Struct, frozen=True, tag="image"):
     block: int = 0  # index of the block in the message's content
 
 
-class AttachmentBlock(Struct, frozen=True, tag="attachment"):
+class AttachmentBlock(Struct, frozen=True, tag_field="block_type", tag="attachment"):
     """A file the user attached; `text` is its content where the store holds it inline."""
 
     name: str
@@ -148,7 +148,7 @@ class AttachmentBlock(Struct, frozen=True, tag="attachment"):
     path: str | None = None  # raw: where the store keeps the file
 
 
-class ToolBlock(Struct, frozen=True, tag="tool", kw_only=True):
+class ToolBlock(Struct, frozen=True, tag_field="block_type", tag="tool", kw_only=True):
     """A tool call with its result, paired by position."""
 
     name: str  # as stored
@@ -166,7 +166,7 @@ class ToolBlock(Struct, frozen=True, tag="tool", kw_only=True):
     children: tuple[Block, ...] = ()  # Craft-Agents: records inside this call
 
 
-class NoteBlock(Struct, frozen=True, tag="note"):
+class NoteBlock(Struct, frozen=True, tag_field="block_type", tag="note"):
     """Something that happened: a compaction, a stop reason, an error, a plan, a sign-in."""
 
     kind: Literal[
@@ -177,7 +177,7 @@ class NoteBlock(Struct, frozen=True, tag="note"):
     message: int = 0
 
 
-class UnknownBlock(Struct, frozen=True, tag="unknown"):
+class UnknownBlock(Struct, frozen=True, tag_field="block_type", tag="unknown"):
     """A record of a type this version does not know, as JSON."""
 
     type: str

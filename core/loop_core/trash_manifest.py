@@ -26,6 +26,7 @@ from loop_core.model import Form, Problem, Source
 __all__ = [
     "MANIFEST",
     "PREFIX",
+    "SIDE_TRASH",
     "Listing",
     "Part",
     "State",
@@ -55,9 +56,7 @@ class Part(Struct, kw_only=True, forbid_unknown_fields=True):
     kind: Literal["session", "backup", "traces", "file"]
     size: int = 0  # bytes of all regular files
     inode: int = 0  # tells ours from a newcomer after a kill
-    device: int = 0
     place: str = ""  # raw: folder of the entry on another file system; "": the entry's own
-    copied: bool = False  # a complete copy lies in the trash, the original may be half gone
 
 
 class TrashEntry(Struct, kw_only=True):
@@ -107,6 +106,10 @@ class TrashEntry(Struct, kw_only=True):
     def session_part(self) -> int:
         return next(i for i, part in enumerate(self.parts) if part.kind == "session")
 
+    def way_in(self) -> list[int]:
+        """The order parts move in: the session last, so that it is never seen half gone."""
+        return sorted(range(len(self.parts)), key=lambda i: self.parts[i].kind == "session")
+
 
 class Listing(NamedTuple):
     """What a trash directory holds: entries (oldest first) and what could not be read."""
@@ -154,7 +157,9 @@ def read_entries(trash_dir: str | os.PathLike[str], store: str = "") -> Listing:
             entry = entry_at(path)
         except LoopError as error:
             problems.append(
-                Problem(store=store, path=path, reason=f"trash: {reason_of(error)}", kind="leftover")
+                Problem(
+                    store=store, path=path, reason=f"trash: {reason_of(error)}", kind="leftover"
+                )
             )
             continue
         if entry.state == "kept":

@@ -1,0 +1,125 @@
+"""The library against what the real application said about every fixture session."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loop_core import craft
+from loop_core.craft.messages import known_fields
+
+DATA = Path(__file__).parents[1] / "data" / "craft"
+VERDICTS: dict[str, Any] = json.loads((DATA / "verdicts.json").read_text("utf-8"))
+CASES = [
+    (workspace, session)
+    for workspace, verdict in VERDICTS["workspaces"].items()
+    for session in verdict["sessions"]
+]
+
+
+def normal(value: Any, root: str) -> Any:
+    from importlib import util
+
+    spec = util.spec_from_file_location("craft_conftest", Path(__file__).parent / "conftest.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.normal(value, root)
+
+
+def cut_deep(value: Any, like: Any) -> Any:
+    """`value` cut where the verdict says how many levels follow."""
+    if isinstance(like, dict) and set(like) == {"$deep"}:
+        levels, node = 0, value
+        while isinstance(node, (dict, list)) and node:
+            node = next(iter(node.values())) if isinstance(node, dict) else node[0]
+            levels += 1
+        return {"$deep": levels + (1 if isinstance(node, dict) else 0)}
+    if isinstance(like, dict) and isinstance(value, dict):
+        return {k: cut_deep(v, like.get(k)) for k, v in value.items()}
+    if isinstance(like, list) and isinstance(value, list) and len(like) == len(value):
+        return [cut_deep(v, w) for v, w in zip(value, like, strict=True)]
+    return value
+
+
+@pytest.mark.parametrize(("workspace", "session"), CASES)
+def test_header_and_full_read(tree: Any, workspace: str, session: str) -> None:
+    verdict = VERDICTS["workspaces"][workspace]["sessions"][session]
+    if verdict["kind"] == "file":
+        pytest.skip("a plain file has no session to read")
+    root = str(tree.root)
+    file = tree.root / workspace / "sessions" / session / "session.jsonl"
+    header = craft.read_session_header(file)
+    assert normal(header, root) == verdict["readSessionHeader"]
+
+    full = craft.read_session_jsonl(file)
+    expected = verdict["readSessionJsonl"]
+    if expected is None:
+        assert full is None
+        return
+    assert full is not None
+    messages = expected.pop("messages")
+    assert normal(known_fields(full.header), root) == expected
+    got = normal(full.messages, root)
+    assert [cut_deep(m, w) for m, w in zip(got, messages, strict=True)] == messages
+    assert [line for line, _ in full.dropped] == verdict["lines"]["droppedLines"]
+    assert all(reason for _, reason in full.dropped)
+
+
+@pytest.mark.parametrize("workspace", VERDICTS["workspaces"])
+def test_list_order_and_filters(tree: Any, workspace: str) -> None:
+    verdict = VERDICTS["workspaces"][workspace]
+    root = str(tree.root)
+    place = tree.root / workspace
+    entries = craft.list_sessions(place)
+    for name, session in verdict["sessions"].items():
+        expected = session["listEntry"]
+        if session["listed"]:
+            assert expected in [normal(e, root) for e in entries], name
+        elif session["kind"] == "dir":
+            assert name not in [e.get("id") for e in entries]
+    present = {
+        s["listEntry"].get("id") if isinstance(s["listEntry"], dict) else None
+        for s in verdict["sessions"].values()
+        if s["listed"]
+    }
+    order = [ident for ident in verdict["order"] if ident in present and ident is not None]
+    got = [e.get("id") for e in entries if e.get("id") is not None]
+    if verdict["orderIsUndefined"]:
+        assert sorted(map(str, got)) == sorted(map(str, order))
+    else:
+        assert got == order
+        for name, expected in verdict["filters"].items():
+            kept = craft.filter_sessions(entries, name, place)
+            assert [e.get("id") for e in kept] == expected, name
+
+
+def test_listing_changes_nothing(tree: Any) -> None:
+    """Unlike the application's: no `.tmp` deleted, no icon made."""
+
+    def snapshot() -> list[tuple[str, int]]:
+        return sorted((str(p), p.lstat().st_mtime_ns) for p in tree.root.rglob("*"))
+
+    before = snapshot()
+    for workspace in VERDICTS["workspaces"]:
+        craft.list_sessions(tree.root / workspace)
+    craft.load_workspaces(tree.config)
+    assert snapshot() == before
+
+
+def test_workspaces_and_discovery(tree: Any) -> None:
+    expected = [
+        w["rootPath"].replace("<ROOT>", str(tree.root))
+        for w in VERDICTS["loadStoredConfig"]["workspaces"]
+    ]
+    found = craft.load_workspaces(tree.config)
+    assert [w.root for w in found] == expected
+    assert [w.name for w in found] == [w["name"] for w in VERDICTS["loadStoredConfig"]["workspaces"]]
+    assert [w.remote for w in found] == [False, False, False, True]
+    assert "EXAMPLE-NOT-A-SECRET" not in repr(found)
+    roots = [r.replace("<ROOT>", str(tree.root)) for r in VERDICTS["discoverWorkspacesInDefaultLocation"]]
+    assert craft.discover_workspaces() == roots

@@ -71,12 +71,9 @@ ROLES: Mapping[str, str] = {
     "damage": "error",
     # Markdown
     "heading": "primary bold",
+    "heading.minor": "secondary bold",
     "marker": "primary",
     "code": "accent",
-    "strong": "foreground bold",
-    "em": "foreground italic",
-    "strong.em": "foreground bold italic",
-    "strike": "muted strike",
     "link": "primary underline",
     "link.url": "muted",
     "quote": "muted italic",
@@ -157,7 +154,8 @@ class Roles:
     def style(self, role: str, ground: str = "") -> Style:
         """The style of `role` on `ground` (a background by name, see the module's table).
 
-        A role may add attributes: ``"primary bold"``. An unknown one is plain text.
+        A role may add attributes (``"primary bold"``) and name the ground it lies on itself
+        (``"code.name@code"``); a `ground` given here wins. An unknown role is plain text.
         """
         key = (role, ground)
         found = self._styles.get(key)
@@ -193,7 +191,9 @@ class Roles:
         return found
 
     def _resolve(self, role: str, ground: str) -> Style:
-        name, *extra = role.split()
+        role, _, own = role.partition("@")
+        ground = ground or own
+        name, *extra = role.split() or ("text",)
         color, *attributes = ROLES.get(name, "foreground").split()
         flags: dict[str, Any] = dict.fromkeys(_ATTRIBUTES.intersection(attributes + extra), True)
         if self._ansi:

@@ -1,0 +1,185 @@
+"""Questions: pin, archive, delete, delete for good, a line of text, a choice.
+
+A dialog is bound to what it was opened for and answers with a value; it never looks at the
+list again (keys.md sections 2 and 3). All text is shown as `Content`, never as markup.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import ClassVar, NamedTuple
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Button, Input, Static
+
+GUARD_S = 0.2  # keys typed before the dialog could be read do not answer it
+
+
+class Question(NamedTuple):
+    """What a confirm dialog says. Text is sanitized by whoever makes it."""
+
+    heading: str
+    subject: tuple[str, ...]  # titles, or one line that sums up
+    facts: str  # project · rounds · size · age
+    consequence: str  # what changes on disk and what takes it back
+    confirm: str  # the button's word
+    letter: str = ""  # the key that opened it: pressed again, it confirms
+    warning: str = ""
+    danger: bool = False  # focus on Cancel, only `y` confirms, early keys are dropped
+    ask_again: bool = False  # offers "don't ask again"
+    typed: str = ""  # a word that has to be typed
+
+
+class Answer(NamedTuple):
+    confirmed: bool
+    never_ask: bool = False
+
+
+class ConfirmDialog(ModalScreen[Answer]):
+    """Yes or no, by the keys of keys.md section 2."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("y", "yes", "Yes", show=False),
+        Binding("n,escape,q", "no", "No", show=False),
+        Binding("space", "never_ask", "Don't ask again", show=False),
+        Binding("left,right,h,l", "app.focus_next", "Other button", show=False),
+    ]
+
+    def __init__(self, question: Question) -> None:
+        super().__init__(classes="dialog-screen")
+        self.question = question
+        self._painted: float | None = None
+        self._never_ask = False
+
+    def compose(self) -> ComposeResult:
+        q = self.question
+        box = Vertical(id="dialog", classes="danger" if q.danger else "")
+        box.border_title = Content(f" {q.heading} ")
+        with box:
+            for line in q.subject:
+                yield Static(Content(line), classes="dialog-subject")
+            yield Static(Content(q.facts), classes="dialog-facts")
+            if q.warning:
+                yield Static(Content(f"! {q.warning}"), classes="dialog-warning")
+            yield Static(Content(q.consequence), classes="dialog-text")
+            if q.typed:
+                yield Input(placeholder=f"type {q.typed}", id="typed", compact=True)
+            if q.ask_again:
+                yield Static(Content(self._never_text()), id="never-ask")
+            with Horizontal(id="dialog-buttons"):
+                yield Button("Cancel", id="cancel", compact=True)
+                confirm = Button(Content(q.confirm), id="confirm", compact=True)
+                confirm.can_focus = not q.danger
+                yield confirm
+            yield Static(Content(self._hint()), id="dialog-hint")
+
+    def _never_text(self) -> str:
+        return f"[{'x' if self._never_ask else ' '}] don't ask again (Space)"
+
+    def _hint(self) -> str:
+        q = self.question
+        verb = q.confirm.lower()
+        if q.typed:
+            return f"type {q.typed} and Enter to go on - Esc cancels"
+        if q.danger:
+            return f"y: {verb} - n or Esc: cancel"
+        return f"Enter, y or {q.letter}: {verb} - n or Esc: cancel"
+
+    def on_mount(self) -> None:
+        q = self.question
+        wanted = "#typed" if q.typed else "#cancel" if q.danger else "#confirm"
+        self.query_one(wanted).focus(scroll_visible=False)
+        self.call_after_refresh(self._paint_done)
+
+    def _paint_done(self) -> None:
+        self._painted = time.monotonic()
+
+    def _too_early(self, when: float) -> bool:
+        """Whether a key or click at `when` (monotonic) came before the dialog could be read."""
+        if not self.question.danger:
+            return False
+        return self._painted is None or when < self._painted + GUARD_S
+
+    def on_key(self, event: events.Key) -> None:
+        """Drop what was typed before a dangerous dialog was there to be read."""
+        if self._too_early(event.time):
+            event.stop()
+            event.prevent_default()
+
+    def action_yes(self) -> None:
+        q = self.question
+        if self._too_early(time.monotonic()):
+            return
+        if q.typed and self.query_one("#typed", Input).value.strip() != q.typed:
+            self.query_one("#dialog-hint", Static).update(
+                Content(f"type the word {q.typed} to go on - Esc cancels")
+            )
+            return
+        self.dismiss(Answer(True, self._never_ask))
+
+    def action_no(self) -> None:
+        self.dismiss(Answer(False))
+
+    def action_never_ask(self) -> None:
+        if self.question.ask_again:
+            self._never_ask = not self._never_ask
+            self.query_one("#never-ask", Static).update(Content(self._never_text()))
+
+    def on_button_pressed(self, event: Button.Pressed) -> None:
+        event.stop()
+        if event.button.id == "cancel":
+            self.action_no()
+        else:
+            self.action_yes()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.action_yes()
+
+
+class PinDialog(ConfirmDialog):
+    """``p p`` pins: the key that opened it confirms, also when it was queued already."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("p", "yes", "Yes", show=False, id="pin")]
+
+
+class ArchiveDialog(ConfirmDialog):
+    """``a a`` archives."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("a", "yes", "Yes", show=False, id="archive")]
+
+
+class PromptDialog(ModalScreen["str | None"]):
+    """One line of text: Enter saves, Esc leaves."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "Leave", show=False)]
+
+    def __init__(self, heading: str, value: str, *, hint: str = "Enter saves - Esc leaves") -> None:
+        super().__init__(classes="dialog-screen")
+        self.heading = heading
+        self.value = value
+        self.hint = hint
+
+    def compose(self) -> ComposeResult:
+        box = Vertical(id="dialog")
+        box.border_title = Content(f" {self.heading} ")
+        with box:
+            yield Input(self.value, id="prompt", compact=True, select_on_focus=False)
+            yield Static(Content(self.hint), id="dialog-hint")
+
+    def on_mount(self) -> None:
+        field = self.query_one("#prompt", Input)
+        field.focus()
+        field.cursor_position = len(self.value)
+
+    def action_leave(self) -> None:
+        self.dismiss(None)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.dismiss(event.value)

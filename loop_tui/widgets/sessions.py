@@ -1,0 +1,86 @@
+"""The sessions pane: the filter's field above the list of sessions."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.widgets import Input
+
+from loop_core.model import SessionKey, SessionRow
+from loop_tui import text
+from loop_tui.keys import bindings_of
+from loop_tui.widgets.line_list import LineList, Span
+from loop_tui.widgets.session_lines import RowLook, first_line, second_line
+
+_TICK_S = 5.0  # ages and running states grow old without any event
+
+
+class SessionList(LineList[SessionRow]):
+    """Sessions, two lines each. Names and marks are shared with the state, not copied."""
+
+    row_height = 2
+
+    def __init__(
+        self,
+        marks: set[SessionKey],
+        *,
+        ascii_only: bool = False,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        super().__init__(id="session-list", ascii_only=ascii_only)
+        self.marks = marks
+        self.names: Mapping[str, str] = {}
+        self.problems = False
+        self.unread_view = False
+        self.glyphs = text.glyphs(ascii_only)
+        self._clock = clock
+
+    def on_mount(self) -> None:
+        super().on_mount()  # type: ignore[no-untyped-call]
+        self.set_interval(_TICK_S, self.refresh)
+
+    def ground(self, index: int) -> str:
+        ground = super().ground(index)
+        if not ground and self.items[index].key in self.marks:
+            return "marked"
+        return ground
+
+    def spans(self, index: int, line: int, width: int) -> list[Span]:
+        row = self.items[index]
+        look = RowLook(
+            now_ms=self._clock() * 1000,
+            cursor=index == self.cursor,
+            focused=self.has_focus,
+            marked=row.key in self.marks,
+            dimmed=self.unread_view and not row.unread,
+            problems=self.problems,
+        )
+        if line == 0:
+            return first_line(row, look, width, self.glyphs)
+        return second_line(row, look, width, self.glyphs, self.names.get(row.project, ""))
+
+
+class FilterInput(Input):
+    """The filter: every printable key is text here. Enter keeps it, Esc leaves it."""
+
+    def __init__(self, *, id: str) -> None:  # noqa: A002
+        super().__init__(id=id, compact=True, select_on_focus=False)
+
+
+class SessionsPane(Vertical):
+    """Filter and list; the keys of the sessions scope are bound here."""
+
+    BINDINGS = bindings_of("sessions", "list")
+
+    def __init__(self, listing: SessionList) -> None:
+        super().__init__(id="sessions", classes="pane")
+        self.listing = listing
+        self.field = FilterInput(id="filter")
+
+    def compose(self) -> ComposeResult:
+        self.field.display = False
+        yield self.field
+        yield self.listing

@@ -15,9 +15,7 @@ from typing import Any, TextIO
 from loop_core.sanitize import safe, safe_line
 
 # Beyond what JSON escapes by itself: DEL, C1, bidirectional and line separators, surrogates.
-_UNSAFE = re.compile(
-    "[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
-)
+_UNSAFE = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
 
 STYLES = {
     "strong": "1",

@@ -23,13 +23,13 @@ _NOUNS = ("harbor", "meadow", "cedar", "comet", "quarry", "heron", "delta", "lan
 
 @dataclass
 class CraftPlan:
-    """One session before it is played; `extra` adds what the bank has no mark for."""
+    """One session before it is played; `more` adds what the bank has no mark for."""
 
     topic: str
     place: str
     age_ms: int
     header: dict[str, Any] = field(default_factory=dict)
-    extra: Callable[[CraftTalk], None] | None = None
+    more: Callable[[CraftTalk], None] | None = None
     name: str | None = None  # None: one of the topic's titles; "": no name, the preview counts
     damage: bool = False
 
@@ -162,8 +162,8 @@ def _write_session(
     talk = CraftTalk(rng)
     for each in topic.rounds():
         talk.play([part.fill(words) for part in each])
-    if plan.extra is not None:
-        plan.extra(talk)
+    if plan.more is not None:
+        plan.more(talk)
     talk.shift(now_ms - plan.age_ms - talk.clock)
     created = talk.records[0]["timestamp"]
     day = strftime("%y%m%d", localtime(created / 1000))

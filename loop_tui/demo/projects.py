@@ -14,15 +14,8 @@ class Place:
     exists: bool = True
 
 
-def _words(service: str, noun: str, table: str, fn: str, file: str, test: str) -> dict[str, str]:
-    return {
-        "service": service,
-        "noun": noun,
-        "table": table,
-        "fn": fn,
-        "file": file,
-        "test": test,
-    }
+def _words(*words: str) -> dict[str, str]:
+    return dict(zip(("service", "noun", "table", "fn", "file", "test"), words, strict=True))
 
 
 _PYTEST = "python -m pytest -q"

@@ -8,8 +8,12 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from random import Random
+
+from loop_core.loop.manager import SessionManager
 
 from loop_core.loop.dates import now_ms
+from loop_core.loop.paths import get_session_dir
 from loop_tui.demo.build import write_demo
 from loop_tui.demo.conversation import Conversation
 from loop_tui.demo.projects import PLACES
@@ -45,12 +49,6 @@ def grow(base: Path, stop: threading.Event, pause: float = 1.6) -> int:
     It writes as an agent does, through a `SessionManager`, which respects what the browser
     changes meanwhile.
     """
-    from random import Random
-
-    from loop_core.loop.manager import SessionManager
-
-    from loop_core.loop.paths import get_session_dir
-
     place = PLACES[0]
     cwd = base / "projects" / place.folder
     rng = Random(5)  # noqa: S311 - a repeatable play, nothing secret

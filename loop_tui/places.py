@@ -79,12 +79,12 @@ def open_stores(options: Options) -> list[SessionStore]:
     roots = [] if options.no_loop else [agent_dir(options)]
     roots += [os.path.abspath(path) for path in options.sessions]
     if roots:
-        from loop_core.loop.store import LoopStore
+        from loop_core.loop.store import LoopStore  # noqa: PLC0415 - only what is opened is loaded
 
         for root in dict.fromkeys(roots):
             stores.append(LoopStore(root, trace_root=trace, read_only=options.read_only))
     if not options.no_craft:
-        from loop_core.craft.store import CraftStore
+        from loop_core.craft.store import CraftStore  # noqa: PLC0415
 
         for root in craft_dirs(options):
             stores.append(CraftStore(root, read_only=options.read_only))
@@ -102,7 +102,7 @@ def store_paths(options: Options, stores: tuple[SessionStore, ...]) -> list[tupl
     return list(dict.fromkeys(found))
 
 
-def why_empty(options: Options, stores: tuple[SessionStore, ...]) -> str:
+def why_empty(stores: tuple[SessionStore, ...]) -> str:
     """One line: where it looked and what it found there."""
     if not stores:
         return "No sessions: every source is switched off."

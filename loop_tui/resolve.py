@@ -43,7 +43,7 @@ def _by_prefix(text: str) -> Callable[[SessionRow], bool]:
 
 def _by_path(text: str) -> Callable[[SessionRow], bool]:
     if os.sep not in text and not os.path.lexists(text):
-        return lambda row: False
+        return lambda _row: False
     wanted = {os.path.abspath(text), os.path.realpath(text)}
 
     def matches(row: SessionRow) -> bool:

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from loop_core.errors import InvalidArgument, LoopError, SessionNotFound, reason_of
+from loop_core.actions import Actions
+from loop_core.errors import SessionNotFound
+from loop_core.journal import Journal
 from loop_core.model import (
     Capabilities,
     Detail,
@@ -30,9 +32,9 @@ from loop_core.model import (
 from loop_core.outcome import Done, Failed, Outcome, Pending, Progress, Reverted
 from loop_core.store import Cancelled, SessionStore, never_cancelled
 from loop_tui import places
+from loop_tui.resolve import resolve
 
 if TYPE_CHECKING:
-    from loop_core.actions import Actions
     from loop_core.library import Library
     from loop_core.watch import Changes
 
@@ -64,11 +66,7 @@ class Options(Struct, frozen=True, kw_only=True):
 class Service:
     """Use `Service.open(options)`, then `scan()`; close it at the end (or use `with`)."""
 
-    def __init__(
-        self, options: Options, stores: list[SessionStore], own: places.OwnPlaces
-    ) -> None:
-        from loop_core.actions import Actions
-        from loop_core.journal import Journal
+    def __init__(self, options: Options, stores: list[SessionStore], own: places.OwnPlaces) -> None:
         from loop_core.library import Library
 
         self.options = options
@@ -80,6 +78,7 @@ class Service:
             Journal(own.journal, writable=not options.read_only),
             read_only=options.read_only,
             trusted=() if options.trace_dir is None else (os.path.abspath(options.trace_dir),),
+            changed=self.library.refresh,
         )
         self.recovered: tuple[str, ...] = ()
         self._scanned = False
@@ -132,7 +131,7 @@ class Service:
 
     def watch(self, stop: threading.Event) -> Iterator[Changes]:
         """Changes on disk until `stop` is set; blocks between them. Hand paths to `refresh`."""
-        from loop_core.watch import watch
+        from loop_core.watch import watch  # noqa: PLC0415 - loads the native watcher
 
         return watch(self.watch_roots(), stop, poll=self.options.poll)
 
@@ -145,7 +144,7 @@ class Service:
         snapshot = self.library.snapshot
         if snapshot.rows or snapshot.problems or snapshot.unsupported:
             return None
-        return places.why_empty(self.options, self.stores)
+        return places.why_empty(self.stores)
 
     def paths(self) -> list[tuple[str, str]]:
         """Every directory the program reads or writes, as (name, path), in a fixed order."""
@@ -269,8 +268,6 @@ class Service:
         SessionNotFound, or InvalidArgument that names the candidates. Scans when nothing
         was scanned yet.
         """
-        from loop_tui.resolve import resolve
-
         if not self._scanned:
             self.scan()
         return resolve(self.library.snapshot.rows, text)

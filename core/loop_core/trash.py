@@ -21,6 +21,7 @@ from loop_core import fsio
 from loop_core.errors import (
     Conflict,
     LoopError,
+    NotUndoable,
     Refused,
     SessionNotFound,
     StorageFailed,
@@ -164,8 +165,8 @@ def put_back(entry: TrashEntry, store: SessionStore, roots: Iterable[str] = ()) 
     """Put the session back where it was, byte for byte, and give its membership back.
 
     `roots` are directories, besides the store's own, that may be written to (a trace root).
-    Raises Refused when something is at its place or the id exists there again, or when the
-    manifest points outside; SessionNotFound when the entry is gone; StorageFailed when the
+    Raises NotUndoable when something is at its place or the id exists there again, Refused
+    when the manifest points outside; SessionNotFound when the entry is gone; StorageFailed when the
     system refuses. In all cases the entry is whole and in the trash.
     """
     with _locked(entry) as current:
@@ -210,7 +211,7 @@ def _require_targets(entry: TrashEntry, roots: list[str]) -> None:
     for index, part in enumerate(entry.parts):
         stored = entry.stored(index)
         if os.path.islink(os.path.dirname(stored)) or not os.path.lexists(stored):
-            raise Refused("the trash does not hold all of this session any more", stored)
+            raise NotUndoable("the trash does not hold all of this session any more", stored)
         folder = os.path.dirname(part.source)
         if not is_inside(os.path.realpath(folder), real_roots):
             raise Refused("the trash says it came from outside this store", part.source)
@@ -221,7 +222,7 @@ def _require_targets(entry: TrashEntry, roots: list[str]) -> None:
             taken |= {stem, f"{stem}.jsonl"} - {other.source for other in entry.parts}
         for path in sorted(taken):
             if os.path.lexists(path):
-                raise Refused(f"a session {entry.session} exists there again", path)
+                raise NotUndoable(f"a session {entry.session} exists there again", path)
 
 
 def purge(entry: TrashEntry, store: SessionStore, roots: Iterable[str] = ()) -> None:

@@ -1,0 +1,121 @@
+"""Undo and redo of one journal entry (DESIGN "Words", *Undo*).
+
+Each session of the action goes back, or forth, by itself and only if it is still as the
+action left it; anything else is told with its reason and left alone. What cannot go for now
+(its program runs, the disk is full) stays to be tried again; what can never go is dropped.
+"""
+
+from __future__ import annotations
+
+import os
+
+from loop_core.errors import (
+    LoopError,
+    NotUndoable,
+    Refused,
+    StorageFailed,
+    TraceLocked,
+    reason_of,
+)
+from loop_core.fsio import Changed
+from loop_core.journal import Entry, Item, ItemState, Journal, Way
+from loop_core.outcome import Action, Done, Failed, Outcome, Pending
+from loop_core.sanitize import safe_line
+from loop_core.steps import Steps
+from loop_core.trash import new_entry_id
+from loop_core.wording import before, phrase
+
+__all__ = ["again", "pending"]
+
+# What may work at another time; everything else has changed for good.
+_FOR_NOW = (Changed, StorageFailed, TraceLocked, Refused)
+_FOR_GOOD = (NotUndoable,)
+
+
+def again(
+    journal: Journal, steps: Steps, way: Way, open_stores: set[str]
+) -> tuple[Outcome, set[str]]:
+    """Take the top action back (`undo`) or do it again (`redo`).
+
+    Returns the outcome and the paths touched. Never raises for what a session refuses.
+    """
+    action: Action = "undo" if way == "undo" else "redo"
+    entry = journal.peek(way, open_stores)
+    if entry is None:
+        return Outcome(action=action, text=f"Nothing to {action}"), set()
+    wanted: ItemState = "done" if way == "undo" else "undone"
+    reached = [index for index, state in enumerate(entry.states) if state == wanted]
+    journal.claim(entry, way, _new_names(entry, reached, steps, way))
+    entry = journal.current(entry)
+    states = list(entry.states)
+    done: list[Done] = []
+    failed: list[Failed] = []
+    touched: set[str] = set()
+    try:
+        for index in reversed(reached) if way == "undo" else reached:
+            item = entry.items[index]
+            try:
+                touched |= steps.backward(item) if way == "undo" else steps.forward(item)
+            except LoopError as error:
+                for_now = isinstance(error, _FOR_NOW) and not isinstance(error, _FOR_GOOD)
+                states[index] = wanted if for_now else "lost"
+                failed.append(Failed(item.key, item.id, reason_of(error)))
+            else:
+                states[index] = "undone" if way == "undo" else "done"
+                done.append(Done(item.key, item.id, item.title))
+    finally:
+        journal.end(entry, way, states)
+    outcome = Outcome(
+        action=action,
+        done=tuple(done),
+        failed=tuple(failed),
+        text=safe_line(_text(entry, way, done, failed)),
+        undoable=bool(done),
+        entry=entry.id,
+        of=entry.action,
+    )
+    return outcome, touched
+
+
+def _new_names(entry: Entry, reached: list[int], steps: Steps, way: Way) -> dict[int, str]:
+    """Names for the trash entries about to be made; one made before a kill is kept."""
+    return {
+        index: new_entry_id()
+        for index in reached
+        if steps.makes_entry(entry.items[index], way)
+        and not os.path.lexists(_entry_path(entry.items[index]))
+    }
+
+
+def _entry_path(item: Item) -> str:
+    return os.path.join(item.trash_dir, item.entry)
+
+
+def _text(entry: Entry, way: Way, done: list[Done], failed: list[Failed]) -> str:
+    said = []
+    if done:
+        lead = "Undid" if way == "undo" else "Redid"
+        said.append(before(phrase(entry.action, [item.title for item in done]), lead))
+    if failed:
+        titles = {item.key: item.title for item in entry.items}
+        what = phrase(entry.action, [titles[item.key] for item in failed])
+        said.append(f"{before(what, f'Cannot {way}')}: {failed[0].reason}")
+    return "; ".join(said)
+
+
+def pending(journal: Journal, way: Way, open_stores: set[str]) -> Pending | None:
+    """What the next undo or redo would do, in words."""
+    entry = journal.peek(way, open_stores)
+    if entry is None:
+        return None
+    wanted = "done" if way == "undo" else "undone"
+    pairs = zip(entry.items, entry.states, strict=True)
+    items = [item for item, state in pairs if state == wanted]
+    lead = "Undo" if way == "undo" else "Redo"
+    return Pending(
+        action=entry.action,
+        text=safe_line(before(phrase(entry.action, [item.title for item in items]), lead)),
+        ids=tuple(item.id for item in items),
+        entry=entry.id,
+        when_ms=entry.when,
+    )

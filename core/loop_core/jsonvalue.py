@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import re
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 import msgspec
 
@@ -71,24 +71,24 @@ def loads(data: bytes | str) -> Any:
 # --- numbers -----------------------------------------------------------------------------
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: Any) -> TypeGuard[float]:
     """`typeof value === "number"`."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def is_finite(value: Any) -> bool:
+def is_finite(value: Any) -> TypeGuard[float]:
     """`Number.isFinite(value)`."""
     if isinstance(value, float):
         return math.isfinite(value)
     return is_number(value) and -_FIRST_INFINITE < value < _FIRST_INFINITE
 
 
-def is_integer(value: Any) -> bool:
+def is_integer(value: Any) -> TypeGuard[int]:
     """`Number.isInteger(value)`: 1.0 and 1e3 are."""
     return value.is_integer() if isinstance(value, float) else is_finite(value)
 
 
-def is_safe_integer(value: Any) -> bool:
+def is_safe_integer(value: Any) -> TypeGuard[int]:
     """`Number.isSafeInteger(value)`."""
     return is_integer(value) and -MAX_SAFE_INTEGER <= value <= MAX_SAFE_INTEGER
 

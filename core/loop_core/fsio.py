@@ -11,6 +11,7 @@ Reads never hang: a FIFO, socket, device or directory where a file is meant is a
 from loop_core.fsio_base import (
     MARK,
     guarded,
+    now_ns,
     open_regular,
     read_file,
     read_file_stamped,
@@ -55,6 +56,7 @@ __all__ = [
     "lock_dir",
     "make_private_dir",
     "move_tree",
+    "now_ns",
     "open_regular",
     "read_file",
     "read_file_stamped",

@@ -33,6 +33,12 @@ def guarded(path: StrPath, doing: str = "") -> Iterator[None]:
         raise StorageFailed(error, os.fspath(path), doing) from error
 
 
+def close(fd: int) -> None:
+    """Close a descriptor. What matters was synced before, so an error here changes nothing."""
+    with suppress(OSError):
+        calls.close(fd)
+
+
 def stamp_from(status: os.stat_result) -> Stamp:
     return Stamp(status.st_mtime_ns, status.st_size, status.st_ino)
 
@@ -60,7 +66,7 @@ def open_for_read(path: StrPath, *, follow: bool = True) -> tuple[int, os.stat_r
         status = calls.fstat(fd)
         require_regular(status, os.fspath(path))
     except BaseException:
-        calls.close(fd)
+        close(fd)
         raise
     return fd, status
 
@@ -81,7 +87,7 @@ def reading(path: StrPath, *, follow: bool = True) -> Iterator[tuple[int, os.sta
     try:
         yield fd, status
     finally:
-        calls.close(fd)
+        close(fd)
 
 
 def read_all(fd: int, size: int, limit: int | None = None) -> bytes:
@@ -149,7 +155,7 @@ def sync_dir_raw(path: StrPath) -> None:
         if error.errno not in (errno.EINVAL, errno.ENOTSUP):
             raise
     finally:
-        calls.close(fd)
+        close(fd)
 
 
 def sync_dir(path: StrPath) -> None:
@@ -191,7 +197,7 @@ def write_temporary(
             calls.fsync(fd)
             status = calls.fstat(fd)
         finally:
-            calls.close(fd)
+            close(fd)
     except BaseException:
         discard(path)
         raise
@@ -218,6 +224,11 @@ def discard(path: StrPath) -> None:
         except OSError:
             continue
         return
+
+
+def now_ns() -> int:
+    """The clock that file times are compared with, in nanoseconds since the epoch."""
+    return calls.time_ns()
 
 
 def parent(path: str) -> str:

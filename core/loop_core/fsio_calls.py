@@ -120,6 +120,7 @@ class Calls:
         self.exchange = _exchange
         self.flock = fcntl.flock
         self.sleep = time.sleep
+        self.time_ns = time.time_ns
 
 
 calls = Calls()

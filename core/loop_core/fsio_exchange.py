@@ -6,8 +6,13 @@ somebody was there first: their file is exchanged back and the caller gets `Chan
 rename would have destroyed it unseen (loop-format "Our decisions" 1).
 
 A process killed between exchange and look leaves the other program's newest file under our
-temporary name. The name therefore tells, as SHA-256, what was read and what was written, and
-`recover_temporaries` puts such a file back.
+temporary name. The name therefore tells the kind of exchange and, as SHA-256, what should
+come out and what is put in; `recover_temporaries` decides by these:
+
+* ``swap``, ours goes in: whatever is neither what was read nor what was written is foreign,
+  and newer than ours.
+* ``back``, a foreign file goes in again: even when the exchange did not happen yet, its
+  content is newer than ours, which should come out.
 """
 
 from __future__ import annotations
@@ -19,7 +24,7 @@ import re
 import secrets
 import stat
 from collections.abc import Callable, Iterator
-from typing import ParamSpec, TypeVar
+from typing import NamedTuple, ParamSpec, TypeVar
 
 from loop_core.errors import Conflict
 from loop_core.fsio_base import (
@@ -44,12 +49,20 @@ from loop_core.fsio_lock import lock_dir
 from loop_core.model import Stamp
 
 _SWAP_NAME = re.compile(
-    re.escape(MARK) + r"swap\.([0-9a-f]{12})-([0-9a-f]{64})-([0-9a-f]{64})\.[0-9a-f]{32}\.tmp"
+    re.escape(MARK)
+    + r"(swap|back)\.([0-9a-f]{12})-([0-9a-f]{64})-([0-9a-f]{64})\.[0-9a-f]{32}\.tmp"
 )
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 _refusing: set[int] = set()  # devices whose file system answered that it cannot exchange
 _MAX_BACK = 1000  # exchanges back; each needs another program to write in between
+
+
+class _Content(NamedTuple):
+    """A file's content as we recognise it (bytes, or stamp), and its SHA-256."""
+
+    seen: bytes | Stamp
+    digest: str
 
 
 class Changed(Conflict):
@@ -73,13 +86,15 @@ def exchange(path: StrPath, new: Source, *, expected: bytes | Stamp, follow: boo
         recover_temporaries(directory, target)
         status, digest = _check(target, expected)
         if isinstance(new, bytes):
-            temporary = _swap_path(target, digest, hashlib.sha256(new).hexdigest())
+            after = hashlib.sha256(new).hexdigest()
+            temporary = _swap_path(target, digest, after)
             mode = stat.S_IMODE(status.st_mode)
             written = write_temporary(temporary, new, mode=mode, like=status)
         else:
-            temporary, written = _write_streamed(target, new, status, digest)
-        mine = new if isinstance(expected, bytes) and isinstance(new, bytes) else None
-        placed = stamp_from(written) if mine is None else mine
+            temporary, after, written = _write_streamed(target, new, status, digest)
+        small = isinstance(expected, bytes)
+        seen = new if small and isinstance(new, bytes) else stamp_from(written)
+        placed = _Content(seen, after)
         _swap(target, temporary, expected, placed, status.st_dev)
         return stamp_from(written)
 
@@ -122,8 +137,8 @@ def _check(target: str, expected: bytes | Stamp) -> tuple[os.stat_result, str]:
 
 def _write_streamed(
     target: str, new: Source, like: os.stat_result, digest: str
-) -> tuple[str, os.stat_result]:
-    """The streamed content in a temporary; its final name needs the hash of all of it."""
+) -> tuple[str, str, os.stat_result]:
+    """The streamed content in a temporary, whose final name needs the hash of all of it."""
     hasher = hashlib.sha256()
 
     def hashed() -> Iterator[bytes]:
@@ -133,17 +148,18 @@ def _write_streamed(
 
     part = os.path.join(parent(target), part_name())
     status = write_temporary(part, hashed(), mode=stat.S_IMODE(like.st_mode), like=like)
-    temporary = _swap_path(target, digest, hasher.hexdigest())
+    after = hasher.hexdigest()
+    temporary = _swap_path(target, digest, after)
     try:
         calls.rename(part, temporary)
     except BaseException:
         discard(part)
         raise
-    return temporary, status
+    return temporary, after, status
 
 
 def _swap(
-    target: str, temporary: str, expected: bytes | Stamp, placed: bytes | Stamp, device: int
+    target: str, temporary: str, expected: bytes | Stamp, placed: _Content, device: int
 ) -> None:
     """Exchange, look, and put back unless `expected` came out. Leaves no temporary."""
     try:
@@ -170,14 +186,17 @@ def _swap(
     discard(temporary)
 
 
-def _put_back(target: str, temporary: str, placed: bytes | Stamp) -> None:
+def _put_back(target: str, temporary: str, placed: _Content) -> None:
     """Exchange until what comes out is what we had put in: nothing foreign is held then.
 
     Every call is tried twice, because the temporary may be the only name of another
     program's newest file. If that fails too it stays, marked, for `recover_temporaries`.
     """
     for _ in range(_MAX_BACK):
-        held = _twice(_look, temporary, placed)
+        held = _Content(_twice(_look, temporary, placed.seen), _twice(_hash_file, temporary))
+        name = _swap_path(target, placed.digest, held.digest, kind="back")
+        _twice(calls.rename, temporary, name)
+        temporary = name
         try:
             _twice(calls.exchange, target, temporary)
         except FileNotFoundError:
@@ -188,7 +207,7 @@ def _put_back(target: str, temporary: str, placed: bytes | Stamp) -> None:
             except FileExistsError:
                 continue
             break
-        if _twice(_look, temporary, placed) == placed:
+        if _twice(_look, temporary, placed.seen) == placed.seen:
             break
         placed = held
     else:
@@ -232,12 +251,17 @@ def _hash_fd(fd: int) -> str:
     return hasher.hexdigest()
 
 
+def _hash_file(path: str) -> str:
+    with reading(path, follow=False) as (fd, _):
+        return _hash_fd(fd)
+
+
 def _name_hash(target: str) -> str:
     return hashlib.sha256(os.fsencode(os.path.basename(target))).hexdigest()[:12]
 
 
-def _swap_path(target: str, read: str, written: str) -> str:
-    name = f"{MARK}swap.{_name_hash(target)}-{read}-{written}.{secrets.token_hex(16)}.tmp"
+def _swap_path(target: str, out: str, put_in: str, *, kind: str = "swap") -> str:
+    name = f"{MARK}{kind}.{_name_hash(target)}-{out}-{put_in}.{secrets.token_hex(16)}.tmp"
     return os.path.join(parent(target), name)
 
 
@@ -291,20 +315,23 @@ def _recover(folder: str, only: str | None) -> list[str]:
                 calls.unlink(path)
                 done.append(f"removed the unfinished {name}")
             continue
-        target = targets.get(match[1])
+        target = targets.get(match[2])
         if target is not None:
-            done.append(_finish(folder, name, target, match[2], match[3]))
+            done.append(_finish(folder, name, target, match))
     return done
 
 
-def _finish(folder: str, name: str, target: str, read: str, written: str) -> str:
+def _finish(folder: str, name: str, target: str, match: re.Match[str]) -> str:
     temporary, path = os.path.join(folder, name), os.path.join(folder, target)
-    with reading(temporary, follow=False) as (fd, _):
-        content = _hash_fd(fd)
-    if content not in (read, written):
+    kind, out, put_in = match[1], match[3], match[4]
+    content = _hash_file(temporary)
+    foreign = content not in (out, put_in)
+    # Still in `back`, what was to be put in is newer than what was to come out.
+    waiting = kind == "back" and content == put_in
+    if foreign or waiting:
         with reading(path, follow=False) as (fd, status):
-            if _hash_fd(fd) == written:
-                placed = stamp_from(status)
+            if _hash_fd(fd) == (out if waiting else put_in):
+                placed = _Content(stamp_from(status), out if waiting else put_in)
                 _put_back(path, temporary, placed)
                 return f"put back the newer {target} of another program"
     calls.unlink(temporary)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from loop_core.errors import Conflict
-from loop_core.fsio_base import StrPath, guarded
+from loop_core.fsio_base import StrPath, close, guarded
 from loop_core.fsio_calls import calls
 
 _Identity = tuple[int, int]  # device, inode
@@ -52,7 +52,7 @@ def lock_dir(path: StrPath, *, shared: bool = False, timeout: float = 5.0) -> It
         yield
     finally:
         del _held.locks[identity]
-        calls.close(fd)  # the only descriptor: closing it releases the lock
+        close(fd)  # the only descriptor: closing it releases the lock
 
 
 def _acquire(path: StrPath, *, shared: bool, timeout: float) -> tuple[int, _Identity]:
@@ -76,15 +76,15 @@ def _attempt(path: StrPath, *, shared: bool) -> tuple[int, _Identity] | None:
             calls.flock(fd, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
         except OSError as error:
             if error.errno in _BUSY:
-                calls.close(fd)
+                close(fd)
                 return None
             if error.errno not in _NO_LOCKS:
                 raise
         mine, there = calls.fstat(fd), calls.stat(path)
         if (mine.st_dev, mine.st_ino) != (there.st_dev, there.st_ino):
-            calls.close(fd)
+            close(fd)
             return None
     except BaseException:
-        calls.close(fd)
+        close(fd)
         raise
     return fd, (mine.st_dev, mine.st_ino)

@@ -9,6 +9,7 @@ import stat
 from loop_core.fsio_base import (
     CHUNK,
     StrPath,
+    close,
     guarded,
     parent,
     part_name,
@@ -116,7 +117,7 @@ def _copy(source: str, target: str) -> None:
             calls.utime(fd, ns=(status.st_atime_ns, status.st_mtime_ns))
             calls.fsync(fd)
         finally:
-            calls.close(fd)
+            close(fd)
 
 
 def _copy_file(a: str, b: str, status: os.stat_result) -> None:
@@ -162,7 +163,7 @@ def _remove(path: str) -> bool:
                 else:
                     calls.unlink(name, dir_fd=fd)
         finally:
-            calls.close(fd)
+            close(fd)
     for folder in reversed(folders):
         calls.rmdir(folder)
     return True

@@ -15,6 +15,7 @@ from loop_core.fsio_base import (
     Source,
     StrPath,
     chunks_of,
+    close,
     discard,
     guarded,
     parent,
@@ -64,7 +65,7 @@ def _make_dir(path: str) -> None:
         try:
             calls.fchmod(fd, 0o700)
         finally:
-            calls.close(fd)
+            close(fd)
     sync_dir_raw(parent(path))
 
 
@@ -148,7 +149,7 @@ def append(path: StrPath, at: int, chunks: Source, *, mode: int = 0o600) -> Stam
     """
     text = os.fspath(path)
     with guarded(text, "appending"):
-        fd = calls.open(text, _APPEND | (os.O_CREAT if at == 0 else 0), mode)
+        fd, created = _open_to_append(text, create=at == 0, mode=mode)
         try:
             status = calls.fstat(fd)
             require_regular(status, text)
@@ -159,8 +160,26 @@ def append(path: StrPath, at: int, chunks: Source, *, mode: int = 0o600) -> Stam
             _append_from(fd, at, chunks)
             after = calls.fstat(fd)
         finally:
-            calls.close(fd)
+            close(fd)
+        if created:
+            sync_dir_raw(parent(text))
         return stamp_from(after)
+
+
+def _open_to_append(path: str, *, create: bool, mode: int) -> tuple[int, bool]:
+    """A descriptor, and whether the file is new; a new one has exactly `mode`."""
+    try:
+        return calls.open(path, _APPEND), False
+    except FileNotFoundError:
+        if not create:
+            raise
+    fd = calls.open(path, _APPEND | os.O_CREAT | os.O_EXCL, mode)
+    try:
+        calls.fchmod(fd, mode)
+    except BaseException:
+        close(fd)
+        raise
+    return fd, True
 
 
 def _append_from(fd: int, at: int, chunks: Source) -> None:
@@ -197,23 +216,16 @@ def append_line(path: StrPath, line: bytes, *, mode: int = 0o600) -> None:
         raise ValueError("a log line cannot hold a line feed")
     text = os.fspath(path)
     with guarded(text, "appending"):
-        try:
-            fd = calls.open(text, _APPEND | os.O_CREAT | os.O_EXCL, mode)
-            created = True
-        except FileExistsError:
-            fd = calls.open(text, _APPEND)
-            created = False
+        fd, created = _open_to_append(text, create=True, mode=mode)
         try:
             calls.flock(fd, fcntl.LOCK_EX)
             status = calls.fstat(fd)
             require_regular(status, text)
-            if created:
-                calls.fchmod(fd, mode)
             size = status.st_size
             torn = size > 0 and calls.pread(fd, 1, size - 1) != b"\n"
             _append_from(fd, size, (b"\n" if torn else b"") + line + b"\n")
         finally:
-            calls.close(fd)
+            close(fd)
         if created:
             sync_dir_raw(parent(text))
 

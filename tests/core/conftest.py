@@ -1,0 +1,118 @@
+"""Faults for the file layer: an error, a short write or a kill at the n-th system call."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from loop_core.fsio_calls import calls
+
+_NOT_IO = {"sleep", "time_ns"}
+_WRITES = {"write", "pwrite"}
+
+
+class Killed(BaseException):
+    """The process is dead: from here on no call of it reaches the system."""
+
+
+class Faults:
+    """Counts the system calls of the file layer and lets the n-th one fail."""
+
+    kinds = ("ENOSPC", "EIO", "EACCES", "short", "kill", "kill after")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.trace: list[str] = []
+        self._at: int | None = None
+        self._kind = ""
+        self._dead = False
+        self._open: set[int] = set()
+
+    @contextmanager
+    def at(self, number: int | None, kind: str = "EIO") -> Iterator[None]:
+        """Fail call `number` (0-based) inside; None only counts."""
+        self.count, self.trace, self._dead = 0, [], False
+        self._at, self._kind = number, kind
+        real = dict(vars(calls))
+        for name, call in real.items():
+            if name not in _NOT_IO:
+                setattr(calls, name, self._wrapped(name, call))
+        try:
+            yield
+        finally:
+            vars(calls).update(real)
+            for fd in self._open:
+                os.close(fd)  # what the system does when a process dies; locks go too
+            self._open.clear()
+
+    def sweep(
+        self, make: Callable[[], Callable[[], object]], *, kinds: tuple[str, ...] = kinds
+    ) -> Iterator[tuple[str, BaseException | None]]:
+        """Run `make()()` with a fault at every call in turn; yields after each run."""
+        run = make()
+        with self.at(None):
+            run()
+        total, names = self.count, list(self.trace)
+        for kind in kinds:
+            for number in range(total):
+                if kind == "short" and names[number] not in _WRITES:
+                    continue
+                run = make()
+                caught: BaseException | None = None
+                with self.at(number, kind):
+                    try:
+                        run()
+                    except (Exception, Killed) as error:  # noqa: BLE001 - reported to the test
+                        caught = error
+                yield f"{kind} at call {number} ({names[number]})", caught
+
+    def _wrapped(self, name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            if self._dead:
+                raise Killed
+            number, self.count = self.count, self.count + 1
+            self.trace.append(name)
+            if number == self._at:
+                return self._fail(name, call, args, kwargs)
+            return self._note(name, args, call(*args, **kwargs))
+
+        return wrapper
+
+    def _note(self, name: str, args: tuple[Any, ...], result: Any) -> Any:
+        if name == "open":
+            self._open.add(result)
+        elif name == "close":
+            self._open.discard(args[0])
+        return result
+
+    def _fail(
+        self, name: str, call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        if self._kind.startswith("kill"):
+            if self._kind == "kill after":
+                self._note(name, args, call(*args, **kwargs))
+            elif name in _WRITES:
+                call(args[0], bytes(args[1])[: len(args[1]) // 2], *args[2:])
+            self._dead = True
+            raise Killed
+        if self._kind == "short":
+            call(args[0], bytes(args[1])[: len(args[1]) // 2], *args[2:])
+        if name == "close":
+            self._note(name, args, call(*args, **kwargs))
+        number = getattr(errno, self._kind if self._kind != "short" else "ENOSPC")
+        raise OSError(number, os.strerror(number))
+
+
+@pytest.fixture
+def faults() -> Faults:
+    return Faults()
+
+
+@pytest.fixture
+def killed() -> type[Killed]:
+    return Killed

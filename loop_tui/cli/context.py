@@ -10,10 +10,10 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from loop_core.errors import SessionNotFound
+from loop_core.errors import LoopError, SessionNotFound, reason_of
 
 if TYPE_CHECKING:
-    from loop_core.model import SessionRow, Snapshot
+    from loop_core.model import SessionKey, SessionRow, Snapshot
     from loop_tui.cli.output import Output
     from loop_tui.service import Options, Service
 
@@ -23,115 +23,128 @@ class Usage(Exception):
 
 
 class Context:
-    """One run of one command. Used as a context manager: leaving it closes the stores."""
+    """One run of one command. Used as a context manager: leaving it closes everything."""
 
     def __init__(self, arguments: Namespace, output: Output) -> None:
         self.arguments = arguments
         self.output = output
         self._closing = ExitStack()
         self._service: Service | None = None
-        self._extra_collections: list[str] = []
-        self._extra_workspaces: list[str] = []
+        self._scanned = False
         self._demo: Path | None = None
+        self._collections: list[str] = []
+        self._workspaces: list[str] = []
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exception: object) -> None:
+        self._close_service()
         self._closing.close()
 
     # --- stores
 
     def options(self) -> Options:
         """The places to use, from the arguments and the environment."""
-        from loop_core.loop.paths import get_agent_dir
         from loop_tui.service import Options
 
         given = self.arguments
-        demo = self.demo_dir()
-        agents: tuple[str, ...] = ()
-        if not given.no_loop:
-            default = demo / "loop" if demo else get_agent_dir()
-            agents = (_absolute(given.agent_dir) if given.agent_dir else str(default),)
-        crafts = tuple(_absolute(path) for path in given.craft_dir or ())
-        if demo and not crafts:
-            crafts = (str(demo / "craft"),)
+        demo = self.demo()
+        agent = given.agent_dir
+        crafts = list(given.craft_dir or ())
+        if demo is not None:
+            agent = agent or str(demo / "loop")
+            crafts = crafts or [str(demo / "craft")]
         return Options(
-            agent_dirs=agents,
-            sessions=tuple(
-                _absolute(path) for path in [*(given.sessions or ()), *self._extra_collections]
-            ),
+            agent_dir=_absolute(agent) if agent else None,
+            sessions=tuple(map(_absolute, [*(given.sessions or ()), *self._collections])),
             trace_dir=_absolute(given.trace_dir) if given.trace_dir else None,
-            craft_dirs=(*crafts, *self._extra_workspaces),
+            craft_dirs=tuple(map(_absolute, [*crafts, *self._workspaces])),
             no_loop=given.no_loop,
             no_craft=given.no_craft,
             read_only=given.read_only,
             poll=given.poll,
-            demo=str(demo) if demo else None,
+            base=str(demo / "own") if demo is not None else None,
         )
 
-    def demo_dir(self) -> Path | None:
-        """The synthetic store of `--demo`, written when first asked for."""
+    def demo(self) -> Path | None:
+        """The synthetic store of `--demo`, written when first asked for, gone at the end."""
         if self.arguments.demo and self._demo is None:
             from loop_tui.demo.session import temporary_demo
 
             self._demo = self._closing.enter_context(temporary_demo())
         return self._demo
 
-    @property
-    def service(self) -> Service:
-        """The stores, scanned once."""
+    def open_service(self) -> Service:
+        """The stores, not yet scanned."""
         if self._service is None:
             from loop_tui.service import Service
 
-            service = Service.open(self.options())
-            self._closing.callback(service.close)
-            service.scan(self._scanning)
-            self._service = service
+            self._service = Service.open(self.options())
+            for text in self._service.recovered:
+                self.output.words(text)
         return self._service
 
     @property
-    def snapshot(self) -> Snapshot:
-        return self.service.snapshot
+    def service(self) -> Service:
+        """The stores, scanned once."""
+        service = self.open_service()
+        if not self._scanned:
+            service.scan(self._scanning)
+            self.output.progress("")
+            self._scanned = True
+        return service
 
     def _scanning(self, snapshot: Snapshot) -> None:
         self.output.progress(f"{len(snapshot.rows):,} sessions …")
-        if snapshot.complete:
-            self.output.progress("")
+
+    def _close_service(self) -> None:
+        if self._service is not None:
+            self._service.close()
+            self._service, self._scanned = None, False
 
     # --- sessions
 
-    def find(self, text: str, *, trashed: bool = False) -> SessionRow:
-        """The one session `text` names; see `loop_tui.cli.find`.
+    def find(self, text: str) -> SessionRow:
+        """The one session `text` names. Raises a LoopError that says why there is none.
 
-        A path outside the stores opens the collection it lies in. Raises SessionNotFound,
-        also when several sessions match.
+        A path outside the stores opens the collection or workspace it lies in.
         """
-        from loop_tui.cli.find import find, outside
+        from loop_tui.cli.places import outside
 
-        row = find(self.snapshot.rows, text, trashed=trashed)
-        if row is None:
+        try:
+            key = self.service.resolve(text)
+        except SessionNotFound:
             place = outside(text)
             if place is None:
-                raise SessionNotFound(f"no session {text!r}")
-            kind, folder = place
-            (self._extra_collections if kind == "loop" else self._extra_workspaces).append(folder)
-            self._reopen()
-            row = find(self.snapshot.rows, text, trashed=trashed)
+                raise
+            source, folder = place
+            (self._collections if source == "loop" else self._workspaces).append(folder)
+            self._close_service()
+            key = self.service.resolve(text)
+        row = self.service.row(key)
         if row is None:
-            raise SessionNotFound("no session there", text)
+            raise SessionNotFound(f"no session {text!r}")
         return row
 
-    def _reopen(self) -> None:
-        self._closing.close()
-        self._service = None
+    def find_all(self, texts: Sequence[str]) -> tuple[list[SessionKey], list[tuple[str, str]]]:
+        """Keys without repetition, and the words that name nothing with the reason."""
+        missed: list[tuple[str, str]] = []
+        for text in texts:  # opening a collection on the way must not lose earlier keys
+            try:
+                self.find(text)
+            except LoopError as error:
+                missed.append((text, reason_of(error)))
+        wrong = {text for text, _ in missed}
+        found = [self.find(text).key for text in texts if text not in wrong]
+        return list(dict.fromkeys(found)), missed
 
     # --- asking
 
     def confirm(self, question: str, ask: Callable[[str], str] = input) -> bool:
         """A yes from a person at a terminal. Raises Usage where there is none to ask."""
-        if not (sys.stdin is not None and sys.stdin.isatty() and self.output.stderr.isatty()):
-            raise Usage("this removes data for good: confirm with --yes")
+        if sys.stdin is None or not sys.stdin.isatty() or not self.output.stderr.isatty():
+            raise Usage("this removes data for good; confirm with --yes")
         self.output.words(question)
         try:
             return ask("Type yes to go on: ").strip().lower() in ("y", "yes")
@@ -141,8 +154,3 @@ class Context:
 
 def _absolute(path: str) -> str:
     return os.path.abspath(os.path.expanduser(path))
-
-
-def each(items: Sequence[str]) -> list[str]:
-    """`items` without repetitions, in order."""
-    return list(dict.fromkeys(items))

@@ -70,6 +70,10 @@ class Output:
         """One line of data."""
         self.stdout.write(self.styled(safe_line(text), style) + "\n")
 
+    def ready(self, text: str) -> None:
+        """One line that is sanitized and styled already."""
+        self.stdout.write(text + "\n")
+
     def text(self, text: str) -> None:
         """Several lines of data, ending in a line feed."""
         text = safe(text)

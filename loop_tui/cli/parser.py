@@ -20,11 +20,6 @@ Browse and keep in order the conversations of coding agents. Without a command t
 opens on the stores found: Loop's agent directory (LOOP_DATA_DIR or ~/.loop) and
 Craft-Agents' configuration (CRAFT_CONFIG_DIR, ~/.craft-agent)."""
 
-SESSION_HELP = (
-    "a full id, the beginning of one, or a path: meta.json, the session directory, "
-    "a version-2 .jsonl, a Craft-Agents session folder or its session.jsonl"
-)
-
 _LATE = "late_"
 _REPEATABLE = ("sessions", "craft_dir")
 
@@ -57,13 +52,10 @@ SHARED: tuple[tuple[str, dict[str, Any]], ...] = (
 class Parser(argparse.ArgumentParser):
     """Errors in one safe line, and no guessing of abbreviated options."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(
-            *args,
-            allow_abbrev=False,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-            **kwargs,
-        )
+    def __init__(self, **settings: Any) -> None:
+        settings.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
+        settings.setdefault("allow_abbrev", False)
+        super().__init__(**settings)
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: {safe_line(message)}\nTry '{self.prog} --help'.\n")

@@ -1,7 +1,8 @@
 """The completion scripts of the three shells.
 
 Options, commands and choices are fixed in the script. Sessions are asked for when the key
-is pressed: their ids come from `list`, which writes nothing.
+is pressed: their ids come from `list`, which writes nothing. Only ids of plain characters
+are offered, because shells expand the words they are given (a folder may be named `$(…)`).
 """
 
 from __future__ import annotations
@@ -12,68 +13,62 @@ from loop_tui.cli.completion import Node, Word
 
 _IDS = (
     "loop-tui list --view all --json --read-only 2>/dev/null"
-    """ | sed -n 's/^{"source":"[a-z]*","id":"\\([^"]*\\)".*/\\1/p'"""
+    """ | sed -n 's/^{"source":"[a-z]*","id":"\\([A-Za-z0-9_-]*\\)".*/\\1/p'"""
 )
 
 
 def bash(root: Node, nodes: tuple[Node, ...]) -> str:
     """A function for `complete -F`."""
-    shared = _names(root.options)
+    shared = _names(word for word in root.options if "--help" not in word.names)
     cases, values = [], list(_bash_values([root, *nodes]))
     for node in nodes:
-        offers = f'words="{_names(node.options)} {shared}"'
+        offers = f'words="{_names(node.options)} $shared"'
         for word in node.operands[:1]:
-            offers += "; " + _bash_operand(word)
+            offers += _bash_operand(word)
         cases.append(f"        {node.name}) {offers} ;;")
     return "\n".join(
         [
             "# bash completion for loop-tui",
+            "_loop_tui_sessions() {",
+            f"    case $1 in -*) ;; *) {_IDS} ;; esac",
+            "}",
             "_loop_tui() {",
             "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}",
-            '    local command="" word words=""',
+            f'    local command="" word words="" shared="{shared}"',
             "    COMPREPLY=()",
             '    case "$prev" in',
             *values,
             "    esac",
-            '    for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do',
+            '    [ -n "$words" ] || for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do',
             '        case "$word" in',
             f"            {'|'.join(node.name for node in nodes)}) command=$word; break ;;",
             "        esac",
             "    done",
-            '    case "$command" in',
+            '    [ -n "$words" ] || case "$command" in',
             *cases,
-            f'        *) words="{shared} {" ".join(node.name for node in nodes)}" ;;',
+            f'        *) words="$shared {" ".join(node.name for node in nodes)}" ;;',
             "    esac",
-            '    COMPREPLY+=($(compgen -W "$words" -- "$cur"))',
+            '    COMPREPLY=($(compgen -W "$words" -- "$cur"))',
             "}",
-            "complete -o filenames -F _loop_tui loop-tui",
+            "complete -o default -F _loop_tui loop-tui",
             "",
         ]
     )
 
 
 def _bash_values(nodes: Iterable[Node]) -> Iterable[str]:
-    seen = set()
-    for node in nodes:
-        for word in node.options:
-            if word.kind == "flag" or word.names in seen:
-                continue
-            seen.add(word.names)
-            reply = {
-                "dir": 'COMPREPLY=($(compgen -d -- "$cur"))',
-                "file": 'COMPREPLY=($(compgen -f -- "$cur"))',
-                "choice": f'COMPREPLY=($(compgen -W "{" ".join(word.choices)}" -- "$cur"))',
-            }.get(word.kind, ":")
-            yield f"        {'|'.join(word.names)}) {reply}; return ;;"
+    """What follows an option; without an answer of ours, bash offers file names."""
+    taking = [word for node in nodes for word in node.options if word.kind != "flag"]
+    for names in dict.fromkeys(word.names for word in taking):
+        word = next(word for word in taking if word.names == names)
+        offer = f'words="{" ".join(word.choices)}"' if word.choices else "return"
+        yield f"        {'|'.join(names)}) {offer} ;;"
 
 
 def _bash_operand(word: Word) -> str:
     if word.kind == "choice":
-        return f'words+=" {" ".join(word.choices)}"'
-    if word.kind == "dir":
-        return 'COMPREPLY=($(compgen -d -- "$cur"))'
-    files = 'COMPREPLY=($(compgen -f -- "$cur"))'
-    return files if word.kind != "session" else f'words+=" $({_IDS})"; {files}'
+        return f'; words+=" {" ".join(word.choices)}"'
+    return '; words+=" $(_loop_tui_sessions "$cur")"' if word.kind == "session" else ""
 
 
 def zsh(root: Node, nodes: tuple[Node, ...]) -> str:

@@ -79,12 +79,12 @@ def open_stores(options: Options) -> list[SessionStore]:
     roots = [] if options.no_loop else [agent_dir(options)]
     roots += [os.path.abspath(path) for path in options.sessions]
     if roots:
-        from loop_core.loop.store import LoopStore  # noqa: PLC0415 - only what is opened is loaded
+        from loop_core.loop.store import LoopStore
 
         for root in dict.fromkeys(roots):
             stores.append(LoopStore(root, trace_root=trace, read_only=options.read_only))
     if not options.no_craft:
-        from loop_core.craft.store import CraftStore  # noqa: PLC0415
+        from loop_core.craft.store import CraftStore
 
         for root in craft_dirs(options):
             stores.append(CraftStore(root, read_only=options.read_only))

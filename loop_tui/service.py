@@ -131,7 +131,7 @@ class Service:
 
     def watch(self, stop: threading.Event) -> Iterator[Changes]:
         """Changes on disk until `stop` is set; blocks between them. Hand paths to `refresh`."""
-        from loop_core.watch import watch  # noqa: PLC0415 - loads the native watcher
+        from loop_core.watch import watch
 
         return watch(self.watch_roots(), stop, poll=self.options.poll)
 

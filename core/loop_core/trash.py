@@ -41,7 +41,7 @@ from loop_core.trash_manifest import (
     read_entries,
     write_manifest,
 )
-from loop_core.trash_recover import bring_out, recover_all
+from loop_core.trash_recover import bring_in, bring_out, recover_all
 from loop_core.trash_steps import (
     drop_entry,
     give_membership,
@@ -175,19 +175,13 @@ def put_back(entry: TrashEntry, store: SessionStore, roots: Iterable[str] = ()) 
         _require_targets(current, [*roots_of(store), *roots])
         current.state = "restoring"
         write_manifest(current)
-        moved: list[int] = []
         try:
             give_membership(current, store, archived=True)
             for index in reversed(current.way_in()):
                 return_part(current, index)
-                moved.append(index)
         except BaseException:
             with suppress(LoopError):
-                for index in reversed(moved):
-                    store_part(current, index)
-                give_membership(current, store, archived=False)
-                current.state = "kept"
-                write_manifest(current)
+                bring_in(current, store)
             raise
         # The session is back; an empty entry that cannot be removed now is removed later.
         with suppress(LoopError):

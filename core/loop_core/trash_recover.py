@@ -49,10 +49,14 @@ def recover_all(trash_dir: str, store: SessionStore, roots: Iterable[str]) -> tu
 
 
 def _recover_one(path: str, store: SessionStore, real_roots: set[str]) -> str | None:
+    if os.path.islink(path) or not os.path.isdir(path):
+        return None
     if not os.path.lexists(os.path.join(path, MANIFEST)):
         # Killed before the manifest: nothing was moved. A folder that holds more stays.
         drop_folder(path)
         return None
+    if any(fsio.is_our_temporary(name) for name in os.listdir(path)):
+        fsio.recover_temporaries(path)
     try:
         entry = entry_at(path)
     except LoopError:

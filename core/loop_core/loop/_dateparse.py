@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from loop_core.jsonvalue import JS_SPACE
 
-__all__ = ["MAX_TIME", "Parsed", "civil_from_days", "parse"]
+__all__ = ["MAX_TIME", "Parsed", "civil_from_days", "days_from_civil", "parse"]
 
 MAX_TIME = 8_640_000_000_000_000
 _MAX_SMI = 2**31 - 1
@@ -208,7 +208,7 @@ class _Composer:
             if seconds > _MAX_SMI:
                 raise _Invalid
             offset = self.sign * seconds
-        days = _days_from_civil(year, month, 1) + day - 1
+        days = days_from_civil(year, month, 1) + day - 1
         clock = ((hour * 60 + minute) * 60 + second) * 1000 + milli
         return Parsed(days * 86_400_000 + clock, offset)
 
@@ -402,7 +402,7 @@ def parse(text: str) -> Parsed | None:
 # --- the calendar ---------------------------------------------------------------------------
 
 
-def _days_from_civil(year: int, month: int, day: int) -> int:
+def days_from_civil(year: int, month: int, day: int) -> int:
     """Days since 1970-01-01 of a day in the proleptic Gregorian calendar."""
     year -= month <= 2
     era, of_era = divmod(year, 400)

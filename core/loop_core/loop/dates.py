@@ -10,15 +10,22 @@ from __future__ import annotations
 
 import re
 import time
-from functools import lru_cache
 
 from loop_core.loop import _dateparse
 
-__all__ = ["is_canonical_iso", "iso_from_ms", "now_iso", "now_ms", "parse_date_ms"]
+__all__ = [
+    "canonical_ms",
+    "is_canonical_iso",
+    "iso_from_ms",
+    "now_iso",
+    "now_ms",
+    "parse_date_ms",
+]
 
-_CANONICAL = re.compile(
-    r"(?:[0-9]{4}|[+-][0-9]{6})-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])"
-    r"T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]\.[0-9]{3}Z"
+#: The form `toISOString` writes, but for the days a month does not have.
+_WRITTEN = re.compile(
+    r"([0-9]{4}|[+-][0-9]{6})-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
+    r"T([01][0-9]|2[0-3]):([0-5][0-9]):([0-5][0-9])\.([0-9]{3})Z"
 )
 
 
@@ -47,13 +54,29 @@ def now_iso() -> str:
     return iso_from_ms(now_ms())
 
 
-@lru_cache(maxsize=4096)
+def _written_ms(found: re.Match[str]) -> int:
+    year, month, day, hour, minute, second, milli = map(int, found.groups())
+    days = _dateparse.days_from_civil(year, month, 1) + day - 1
+    return (((days * 24 + hour) * 60 + minute) * 60 + second) * 1000 + milli
+
+
+def canonical_ms(text: str) -> int | None:
+    """The time of a text that equals its own `toISOString` form, else None.
+
+    That form has three decimals and ``Z``, and a day its month has.
+    """
+    found = _WRITTEN.fullmatch(text)
+    if found is None:
+        return None
+    ms = _written_ms(found)
+    if len(text) == 24 and text[8] < "2":
+        return ms  # no month lacks that day
+    return ms if abs(ms) <= _dateparse.MAX_TIME and iso_from_ms(ms) == text else None
+
+
 def is_canonical_iso(text: str) -> bool:
-    """Whether `text` equals its own `toISOString` form (three decimals, ``Z``, a real day)."""
-    if _CANONICAL.fullmatch(text) is None:
-        return False
-    ms = parse_date_ms(text)
-    return ms is not None and iso_from_ms(ms) == text
+    """Whether `canonical_ms` has an answer."""
+    return canonical_ms(text) is not None
 
 
 def parse_date_ms(text: str) -> int | None:
@@ -61,6 +84,9 @@ def parse_date_ms(text: str) -> int | None:
 
     Forms without a zone are local time, except an ISO date alone, which is UTC.
     """
+    written = _WRITTEN.fullmatch(text)
+    if written and len(text) == 24:
+        return _written_ms(written)
     found = _dateparse.parse(text)
     if found is None:
         return None

@@ -23,6 +23,7 @@ class Word:
     help: str
     kind: Kind
     choices: tuple[str, ...] = ()
+    metavar: str = ""
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,9 @@ def _words(parser: ArgumentParser) -> tuple[Word, ...]:
         else:
             kind = _KINDS.get(str(action.metavar or ""), "text")
         choices = tuple(map(str, action.choices or ()))
-        found.append(Word(tuple(action.option_strings), action.help or "", kind, choices))
+        shown = str(action.metavar or "/".join(choices)) + (" …" if action.nargs == "+" else "")
+        shown = f"[{shown} …]" if action.nargs == "*" else shown
+        found.append(Word(tuple(action.option_strings), action.help or "", kind, choices, shown))
     return tuple(found)
 
 

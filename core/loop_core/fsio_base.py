@@ -180,7 +180,12 @@ def part_name() -> str:
 
 
 def write_temporary(
-    path: str, source: Source, *, mode: int, like: os.stat_result | None = None
+    path: str,
+    source: Source,
+    *,
+    mode: int,
+    like: os.stat_result | None = None,
+    durable: bool = True,
 ) -> os.stat_result:
     """Create `path` with exactly `mode` (whatever the umask), fill it, fsync it.
 
@@ -194,7 +199,8 @@ def write_temporary(
                 _keep_owner(fd, like)
             for chunk in chunks_of(source):
                 write_all(fd, chunk)
-            calls.fsync(fd)
+            if durable:
+                calls.fsync(fd)
             status = calls.fstat(fd)
         finally:
             close(fd)

@@ -10,6 +10,7 @@ import errno
 import fcntl
 import os
 import stat
+from contextlib import suppress
 
 from loop_core.fsio_base import (
     Source,
@@ -86,29 +87,36 @@ def write_new(path: StrPath, data: Source, mode: int = 0o600) -> Stamp:
         return stamp_from(status)
 
 
-def atomic_write(path: StrPath, data: Source, *, mode: int = 0o600, follow: bool = False) -> Stamp:
+def atomic_write(
+    path: StrPath,
+    data: Source,
+    *,
+    mode: int = 0o600,
+    follow: bool = False,
+    durable: bool = True,
+) -> Stamp:
     """Replace or create a file of our own in one step and make it durable.
 
     An existing regular file keeps its mode; `mode` is for a new one. A symbolic link is
-    replaced, not followed, unless `follow` (a settings file that lives elsewhere).
+    replaced, not followed, unless `follow` (a settings file that lives elsewhere). Without
+    `durable` nothing is synced: for what can be made again.
     """
     text = os.path.realpath(path) if follow else os.fspath(path)
     with lock_dir(parent(text)), guarded(text, "writing"):
-        try:
+        with suppress(FileNotFoundError):
             before = calls.lstat(text)
             if not stat.S_ISLNK(before.st_mode):
                 require_regular(before, text)
                 mode = stat.S_IMODE(before.st_mode)
-        except FileNotFoundError:
-            pass
         temporary = os.path.join(parent(text), part_name())
-        status = write_temporary(temporary, data, mode=mode)
+        status = write_temporary(temporary, data, mode=mode, durable=durable)
         try:
             calls.rename(temporary, text)
         except BaseException:
             discard(temporary)
             raise
-        sync_dir_raw(parent(text))
+        if durable:
+            sync_dir_raw(parent(text))
         return stamp_from(status)
 
 

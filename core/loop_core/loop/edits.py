@@ -13,36 +13,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 from loop_core import fsio
-from loop_core.errors import (
-    Conflict,
-    InvalidSession,
-    SessionNotFound,
-    StorageFailed,
-    UnsupportedSession,
-)
-from loop_core.jsonvalue import JS_SPACE, JsonSyntaxError, edit, get_span, is_number, loads
-from loop_core.loop.header import header_problem, is_supported
+from loop_core.errors import Conflict, InvalidSession, SessionNotFound, StorageFailed
+from loop_core.jsonvalue import edit, get_span, loads
+from loop_core.loop.envelope import parse_envelope, parse_header
+from loop_core.loop.legacy import Legacy, parse_legacy
 from loop_core.loop.values import deep_equal
 from loop_core.model import Edit, Stamp
 
-__all__ = [
-    "Head",
-    "Written",
-    "change_metadata",
-    "edit_header",
-    "header_of",
-    "raw_value",
-    "read_head",
-]
+__all__ = ["Written", "change_metadata", "edit_header", "published", "raw_value"]
 
 _T = TypeVar("_T")
 Form = Literal["loop3", "loop2"]
 ATTEMPTS = 8  # each one more commit of another program between our read and our write
-_CHUNK = 1 << 16
-_SPACES = tuple(sorted((space.encode() for space in JS_SPACE), key=len, reverse=True))
 
 
 class Written(NamedTuple):
@@ -51,15 +36,6 @@ class Written(NamedTuple):
     raw: bytes
     stamp: Stamp
     changed: bool
-
-
-class Head(NamedTuple):
-    """The first line of a version-2 file: its bytes and where they lie."""
-
-    raw: bytes
-    start: int
-    end: int
-    stamp: Stamp
 
 
 def edit_header(path: str | os.PathLike[str], edits: Sequence[Edit], form: Form) -> Written:
@@ -119,90 +95,39 @@ def _same(a: bytes | None, b: bytes | None) -> bool:
 
 
 def _change_file(path: str, change: Callable[[bytes], bytes]) -> Written:
-    raw, stamp = _reading(path, fsio.read_file_stamped)
-    header_of(raw, "loop3", path)
+    raw, stamp = published(path, lambda: fsio.read_file_stamped(path))
+    parse_envelope(raw, path)
     new = change(raw)
     if new == raw:
         return Written(raw, stamp, changed=False)
-    header_of(new, "loop3", path)
+    parse_envelope(new, path)
     return Written(new, fsio.exchange(path, new, expected=raw, follow=True), changed=True)
-
-
-def header_of(raw: bytes, form: Form, path: str) -> dict[str, Any]:
-    """The header in a metadata text; raises unless it is one that Loop accepts."""
-    try:
-        value = loads(raw)
-    except JsonSyntaxError as error:
-        raise InvalidSession(path, f"metadata is not JSON: {error}", 1) from error
-    if form == "loop3":
-        version = value.get("version") if isinstance(value, dict) else None
-        if not is_number(version) or version != 3:
-            raise UnsupportedSession("not a version-3 session", path)
-        value = value.get("header")
-    if not is_supported(value):
-        raise UnsupportedSession("not a session header of version 2", path)
-    header: dict[str, Any] = value
-    if problem := header_problem(header):
-        raise InvalidSession(path, problem, 1)
-    return header
 
 
 # --- version 2
 
 
-def read_head(path: str | os.PathLike[str]) -> Head:
-    """The first line of a version-2 file, after any leading white space or byte order mark."""
-    text = os.fspath(path)
-    fd = _reading(text, fsio.open_regular)
-    try:
-        with fsio.guarded(text):
-            stamp = fsio.stamp_from(os.fstat(fd))
-            data, at = bytearray(), 0
-            while True:
-                chunk = os.read(fd, _CHUNK)
-                data += chunk
-                at = _past_space(data, at)
-                end = data.find(b"\n", at)
-                if end >= 0 and at < end:
-                    return Head(bytes(data[at:end]), at, end, stamp)
-                if not chunk:
-                    raw = _without_space_behind(bytes(data[at:]))
-                    return Head(raw, at, at + len(raw), stamp)
-    finally:
-        os.close(fd)
-
-
-def _past_space(data: bytearray, at: int) -> int:
-    while any(data.startswith(found := space, at) for space in _SPACES):
-        at += len(found)
-    return at
-
-
-def _without_space_behind(raw: bytes) -> bytes:
-    while any(raw.endswith(found := space) for space in _SPACES):
-        raw = raw[: -len(found)]
-    return raw
-
-
 def _change_first_line(path: str, change: Callable[[bytes], bytes]) -> Written:
-    head = read_head(path)
-    header_of(head.raw, "loop2", path)
-    new = change(head.raw)
-    if new == head.raw:
-        return Written(head.raw, head.stamp, changed=False)
-    header_of(new, "loop2", path)
+    stamp = published(path, lambda: fsio.stamp_of(path))
+    if stamp is None:
+        raise SessionNotFound("no session is published here", path)
+    legacy = published(path, lambda: parse_legacy(path))
+    new = change(legacy.raw)
+    if new == legacy.raw:
+        return Written(new, stamp, changed=False)
     if b"\n" in new:
-        raise Conflict("a version-2 header has to stay on one line", path)
-    stamp = fsio.exchange(path, _with_head(path, head, new), expected=head.stamp, follow=True)
-    return Written(new, stamp, changed=True)
+        raise InvalidSession(path, "a version-2 header has to stay on one line")
+    parse_header(new, path, legacy.line)
+    content = _with_header(path, legacy, new)
+    return Written(new, fsio.exchange(path, content, expected=stamp, follow=True), changed=True)
 
 
-def _with_head(path: str, head: Head, new: bytes) -> Iterator[bytes]:
+def _with_header(path: str, legacy: Legacy, header: bytes) -> Iterator[bytes]:
     """The file with another first line, streamed."""
     fd = fsio.open_regular(path)
     try:
-        yield os.pread(fd, head.start, 0) + new
-        at = head.end
+        yield os.pread(fd, legacy.header_start, 0) + header
+        at = legacy.header_end
         while chunk := os.pread(fd, 1 << 20, at):
             yield chunk
             at += len(chunk)
@@ -210,9 +135,10 @@ def _with_head(path: str, head: Head, new: bytes) -> Iterator[bytes]:
         os.close(fd)
 
 
-def _reading(path: str, read: Callable[[str], _T]) -> _T:
+def published(path: str, read: Callable[[], _T]) -> _T:
+    """`read()`, with SessionNotFound for a file that is not there."""
     try:
-        return read(path)
+        return read()
     except StorageFailed as error:
         if isinstance(error.error, FileNotFoundError | NotADirectoryError):
             raise SessionNotFound("no session is published here", path) from error

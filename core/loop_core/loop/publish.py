@@ -7,19 +7,28 @@ gets its name. What a crash leaves is an ignored tail, or a staging directory wi
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import uuid
-from collections.abc import Iterable
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from loop_core import fsio
 from loop_core.errors import Conflict, StorageFailed
-from loop_core.jsonvalue import dumps
 from loop_core.loop.paths import MESSAGES_FILE, META_FILE
 from loop_core.model import Stamp
 
-__all__ = ["STAGING_MARK", "Place", "envelope_text", "publish", "staging_name", "write_messages"]
+__all__ = [
+    "STAGING_MARK",
+    "Place",
+    "cut_tail",
+    "envelope_text",
+    "is_staging_name",
+    "publish",
+    "staging_name",
+    "write_messages",
+]
 
 #: In the name of every staging directory of ours; all begin with a dot, which Loop ignores.
 STAGING_MARK = "loop-tui-"
@@ -87,10 +96,11 @@ def publish(
             place = Place(target, counted.hasher.hexdigest(), 0, counted.size, counted.lines)
             meta = envelope_text(header, place.generation, 0, place.bytes, place.messages)
             fsio.write_new(os.path.join(staging, META_FILE), meta)
-            fsio.rename(staging, target)
+            # Only an empty, hence unpublished, directory can be replaced by this.
+            fsio.rename(staging, target, replace=True)
         except StorageFailed as error:
             _drop(staging)
-            if isinstance(error.error, FileExistsError):
+            if error.errno in (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR):
                 raise Conflict("a session of this id is there already", target) from error
             raise
         except BaseException:
@@ -138,17 +148,27 @@ class _Counted:
         return chunk
 
 
-def write_messages(
-    place: Place, at: int, lines: list[bytes], own_tail: Stamp | None
-) -> Stamp:
-    """Append lines at `at`, after cutting off an uncommitted tail; durable on return.
+def write_messages(place: Place, lines: Sequence[bytes], own_tail: Stamp | None) -> None:
+    """Append lines behind the committed range, cutting off an uncommitted tail; durable.
 
     Raises Conflict for a tail younger than five seconds that is not `own_tail`, the stamp of
     what an earlier failed save of ours left.
     """
-    stamp = fsio.stamp_of(place.messages_path, follow=False)
-    if stamp is not None and stamp.size > place.end and stamp != own_tail:
+    path = place.messages_path
+    stamp = fsio.stamp_of(path, follow=False)
+    tail = stamp is not None and stamp.size > place.end
+    if tail and stamp is not None and stamp != own_tail:
         age = fsio.now_ns() - stamp.mtime_ns
-        if age < TAIL_AGE_NS:
-            raise Conflict("another program may be saving this session", place.messages_path)
-    return fsio.append(place.messages_path, at, b"".join(line + b"\n" for line in lines))
+        if abs(age) < TAIL_AGE_NS:
+            raise Conflict("another program may be saving this session", path)
+    if lines or tail or stamp is None:
+        fsio.append(path, place.end, _Counted(lines).chunks())
+
+
+def cut_tail(place: Place) -> Stamp | None:
+    """Cut off what a failed save left behind the range; None, or the stamp of a tail that stays."""
+    try:
+        fsio.append(place.messages_path, place.end, b"")
+    except StorageFailed:
+        return fsio.stamp_of(place.messages_path, follow=False)
+    return None

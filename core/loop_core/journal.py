@@ -92,11 +92,10 @@ class Journal:
             self._read()
             return self._stacks.top(way, open_stores)
 
-    def claim(self, entry: Entry, way: Way, entries: dict[int, str]) -> None:
-        """Record that `entry` is about to be undone or redone, into these trash entries."""
+    def claim(self, entry: Entry, way: Way) -> None:
+        """Record that an action is about to be undone or redone."""
         with self._mutex:
-            names = {str(index): name for index, name in entries.items()}
-            self._append({"do": "claim", "id": entry.id, "way": way, "entries": names})
+            self._append({"do": "claim", "id": entry.id, "way": way})
 
     def current(self, entry: Entry) -> Entry:
         """The same action as the journal has it now."""

@@ -4,7 +4,7 @@ A line is one JSON object. `begin` and `claim` are written before anything happe
 after it::
 
     {"do":"begin","v":1,"id":…,"when":…,"action":"pin","step":true,"open":[…],"items":[…]}
-    {"do":"claim","id":…,"way":"undo","entries":{"0":"<new trash entry>"}}
+    {"do":"claim","id":…,"way":"undo"}
     {"do":"end","id":…,"way":"do"|"undo"|"redo","states":["done",…]}
     {"do":"stacks","undo":[…],"redo":[…]}
 
@@ -81,9 +81,7 @@ class Stacks:
         if kind == "begin":
             self._begin(msgspec.convert({k: v for k, v in line.items() if k != "do"}, Entry))
         elif kind == "claim":
-            entry = self._entry(line)
-            for index, name in line.get("entries", {}).items():
-                entry.items[int(index)].entry = str(name)
+            self._entry(line)  # a record only: what came of it is in the end line
         elif kind == "end":
             states = msgspec.convert(line.get("states"), list[ItemState])
             self._end(self._entry(line), line.get("way"), states)

@@ -137,10 +137,6 @@ class Steps:
             return self._to_trash(item)
         raise NotUndoable("a permanent removal cannot be taken back")
 
-    def makes_entry(self, item: Item, way: str) -> bool:
-        """Whether going this way puts the session into a new trash entry."""
-        return item.kind == ("trash" if way == "redo" else "untrash")
-
     def _change(self, change: Change) -> set[str]:
         row = self._library.store_of(change.key).perform(change)
         fields = {name for edit in change.edits for name in _SHOWN_BY.get(edit.field, ())}

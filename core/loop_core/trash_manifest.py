@@ -168,6 +168,7 @@ def read_entries(trash_dir: str | os.PathLike[str], store: str = "") -> Listing:
             problems.append(
                 Problem(store=store, path=path, reason=_UNFINISHED[entry.state], kind="leftover")
             )
+    entries.sort(key=lambda entry: (entry.trashed_ms, entry.id))
     return Listing(entries, problems)
 
 

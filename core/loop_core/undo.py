@@ -3,11 +3,11 @@
 Each session of the action goes back, or forth, by itself and only if it is still as the
 action left it; anything else is told with its reason and left alone. What cannot go for now
 (its program runs, the disk is full) stays to be tried again; what can never go is dropped.
+A session that goes to the trash again gets the entry name it had there, so that earlier and
+later actions of the journal still find it.
 """
 
 from __future__ import annotations
-
-import os
 
 from loop_core.errors import (
     LoopError,
@@ -18,11 +18,10 @@ from loop_core.errors import (
     reason_of,
 )
 from loop_core.fsio import Changed
-from loop_core.journal import Entry, Item, ItemState, Journal, Way
+from loop_core.journal import Entry, ItemState, Journal, Way
 from loop_core.outcome import Action, Done, Failed, Outcome, Pending
 from loop_core.sanitize import safe_line
 from loop_core.steps import Steps
-from loop_core.trash import new_entry_id
 from loop_core.wording import before, phrase
 
 __all__ = ["again", "pending"]
@@ -45,8 +44,7 @@ def again(
         return Outcome(action=action, text=f"Nothing to {action}"), set()
     wanted: ItemState = "done" if way == "undo" else "undone"
     reached = [index for index, state in enumerate(entry.states) if state == wanted]
-    journal.claim(entry, way, _new_names(entry, reached, steps, way))
-    entry = journal.current(entry)
+    journal.claim(entry, way)
     states = list(entry.states)
     done: list[Done] = []
     failed: list[Failed] = []
@@ -75,20 +73,6 @@ def again(
         of=entry.action,
     )
     return outcome, touched
-
-
-def _new_names(entry: Entry, reached: list[int], steps: Steps, way: Way) -> dict[int, str]:
-    """Names for the trash entries about to be made; one made before a kill is kept."""
-    return {
-        index: new_entry_id()
-        for index in reached
-        if steps.makes_entry(entry.items[index], way)
-        and not os.path.lexists(_entry_path(entry.items[index]))
-    }
-
-
-def _entry_path(item: Item) -> str:
-    return os.path.join(item.trash_dir, item.entry)
 
 
 def _text(entry: Entry, way: Way, done: list[Done], failed: list[Failed]) -> str:

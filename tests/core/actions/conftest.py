@@ -138,6 +138,7 @@ class BoxStore:
 
     def perform(self, change: Change) -> SessionRow:
         session = change.key.ref
+        self._value(session, "title")
         for edit in change.edits:
             now = self._value(session, edit.field)
             if now == edit.after:
@@ -222,8 +223,11 @@ class Boxes:
         raise SessionNotFound("its store is not open")
 
     def row(self, key: SessionKey) -> SessionRow | None:
-        row: SessionRow | None = self.store_of(key).look(key)
-        return row
+        for store in self.stores:
+            if store.id == key.store:
+                row: SessionRow | None = store.look(key)
+                return row
+        return None
 
 
 @pytest.fixture
@@ -274,3 +278,8 @@ def writable_again(tmp_path: Path) -> Iterator[None]:
     yield
     for folder, _, _ in os.walk(tmp_path):
         os.chmod(folder, 0o700)
+
+
+@pytest.fixture
+def boxes() -> type:
+    return Boxes

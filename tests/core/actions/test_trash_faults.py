@@ -100,7 +100,7 @@ class Scene:
         listing = trash.read_entries(folder)
         assert listing.problems == []
         assert len(held) == len(listing.entries)
-        assert not [p for p in self.box.root.rglob(".*.tmp")]
+        assert not list(self.box.root.rglob(".*.tmp"))
         if self.files() == self.live:
             assert held == []
             assert self.box.archived() == {self.session}

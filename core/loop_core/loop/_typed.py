@@ -18,7 +18,6 @@ __all__ = [
     "ToolResult",
     "User",
     "decode",
-    "decode_lines",
     "text_of_user",
 ]
 
@@ -73,9 +72,6 @@ Message = User | Assistant | ToolResult
 
 _decoder: msgspec.json.Decoder[Message] = msgspec.json.Decoder(Message)
 decode = _decoder.decode
-
-#: Lax about line ends: blank lines pass, and two values may share a line. See `stream`.
-decode_lines = _decoder.decode_lines
 
 
 def text_of_user(content: str | list[Text | Image]) -> str:

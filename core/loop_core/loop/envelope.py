@@ -38,6 +38,7 @@ VERSION = 3
 EMPTY_GENERATION = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
 _GENERATION = re.compile(r"[0-9a-f]{64}")
+_Bytes = bytes
 _PathLike = str | os.PathLike[str]
 
 
@@ -53,7 +54,7 @@ class Envelope(Struct, frozen=True):
     start: int
     bytes: int
     message_count: int
-    raw: bytes
+    raw: _Bytes
     format: str = FORMAT
 
     @property

@@ -1,8 +1,7 @@
 """One pass over the lines of a history, whatever its size: syntax, rules, checksum.
 
 Lines are read and decoded a block at a time, so memory depends on the longest line and not on
-the file. A block whose lines all have the plain form is decoded in one call; others, and all
-that the typed reader refuses, are judged line by line.
+the file. Only a block with a line the typed reader refuses is judged line by line.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["BLOCK", "ReadAt", "check_lines", "iter_blocks", "reader"]
 
 #: Bytes read at a time; a longer line is read whole.
-BLOCK = 1 << 20
+BLOCK = 1 << 18
 
 #: Up to `length` bytes from `offset`; fewer only where the file ends.
 ReadAt = Callable[[int, int], bytes]
@@ -67,24 +66,6 @@ def _line_end(read: ReadAt, at: int, end: int) -> int:
     return min(at, end)
 
 
-def _decode_plain(block: bytes) -> list[_typed.Message] | None:
-    """The messages of a block, or None when it has to be judged line by line.
-
-    ``}`` LF ``{`` cannot occur inside a JSON value, so as many of them as line ends, and as
-    many values as lines, mean one value on each line.
-    """
-    if block[:1] != b"{" or not block.endswith((b"}\n", b"}")):
-        return None
-    lines = block.count(b"\n") + (block[-1:] != b"\n")
-    if block.count(b"}\n{") != lines - 1:
-        return None
-    try:
-        messages = _typed.decode_lines(block)
-    except (msgspec.MsgspecError, RecursionError):
-        return None
-    return messages if len(messages) == lines else None
-
-
 class _Pass:
     """Where a pass stands: the line to come, and the first broken rule so far."""
 
@@ -94,9 +75,11 @@ class _Pass:
         self.broken: InvalidSession | None = None
 
     def block(self, block: bytes) -> None:
-        messages = _decode_plain(block)
-        if messages is None:
-            for text in block.removesuffix(b"\n").split(b"\n"):
+        lines = block.removesuffix(b"\n").split(b"\n")
+        try:
+            messages = list(map(_typed.decode, lines))
+        except (msgspec.MsgspecError, RecursionError):
+            for text in lines:
                 self._one(text)
             return
         if self.broken is None:

@@ -31,7 +31,7 @@ _MANY_BARS = 3_000  # table cells
 
 @lru_cache(maxsize=8)
 def _parser(*disabled: str) -> MarkdownIt:
-    from markdown_it import MarkdownIt  # noqa: PLC0415 - the browser starts without it
+    from markdown_it import MarkdownIt
 
     parser = MarkdownIt("commonmark", {"html": False})
     parser.enable(["table", "strikethrough"])

@@ -1,0 +1,443 @@
+"""The lines of a conversation: drawn one by one, however many there are.
+
+The widget holds rounds already laid out (`loop_tui.layout`), finds a line by prefix sums and
+keeps the strips it drew. It knows nothing of sessions: its owner decides which rounds are
+here. Whatever changes, the reader's line stays on the screen row where it was.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
+from typing import NamedTuple
+
+from rich.segment import Segment as RichSegment
+from textual import events
+from textual.cache import LRUCache
+from textual.geometry import Offset, Size
+from textual.message import Message
+from textual.reactive import var
+from textual.scroll_view import ScrollView
+from textual.selection import Selection
+from textual.strip import Strip
+
+from loop_tui.layout import BlockId, LaidRound, Line, Part, line_text
+from loop_tui.layout.lines import clean, wrap_text
+from loop_tui.layout.marks import find_in
+from loop_tui.roles import Roles, roles_of
+from loop_tui.text import cell_width
+
+__all__ = ["Place", "Transcript"]
+
+_STRIPS = 512
+_GUTTERS = ("code.gutter", "user.bar", "quote.bar")
+
+
+class Place(NamedTuple):
+    """A line by what it shows, so that it can be found again after a change."""
+
+    round: int
+    part: BlockId | None
+    offset: int  # lines from the start of the part, else of the round
+    share: float  # the same as a share of its height
+
+
+class Transcript(ScrollView, can_focus=True, inherit_bindings=False):
+    """A line-API view of laid-out rounds with a cursor line, find marks and selection."""
+
+    ALLOW_SELECT = True
+
+    cursor: var[int] = var(0, init=False)
+
+    class Edge(Message):
+        """The reader is at the first or the last line that is here."""
+
+        def __init__(self, *, top: bool) -> None:
+            self.top = top
+            super().__init__()
+
+    class Opened(Message):
+        """A line was double-clicked."""
+
+    class Scrolled(Message):
+        """The reader moved the view (a change of the lines does not count)."""
+
+        def can_replace(self, message: Message) -> bool:
+            return isinstance(message, Transcript.Scrolled)
+
+    class Resized(Message):
+        """The room for lines has another width."""
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
+        super().__init__(id=id)
+        self._rounds: tuple[LaidRound, ...] = ()
+        self._starts: list[int] = [0]
+        self._strips: LRUCache[tuple[int, str, int], Strip] = LRUCache(_STRIPS)
+        self._roles: Roles | None = None
+        self._needle = ""
+        self._width = 0
+        self._showing = False
+        self._words = ("", "muted")
+
+    # --- what is here
+
+    @property
+    def rounds(self) -> tuple[LaidRound, ...]:
+        return self._rounds
+
+    @property
+    def height(self) -> int:
+        """Lines in all."""
+        return self._starts[-1]
+
+    @property
+    def line_room(self) -> int:
+        """Cells a line may take; 0 while the pane is hidden."""
+        return max(self.scrollable_content_region.width, 0)
+
+    @property
+    def at_end(self) -> bool:
+        """The last line is on the screen."""
+        return self.scroll_offset.y >= self.max_scroll_y
+
+    def find_round(self, line: int) -> tuple[int, int]:
+        """(position of the round, offset in it) of a line."""
+        at = min(max(bisect_right(self._starts, line) - 1, 0), max(len(self._rounds) - 1, 0))
+        return at, line - self._starts[at]
+
+    def round_at(self, line: int) -> LaidRound | None:
+        return self._rounds[self.find_round(line)[0]] if self._rounds else None
+
+    def part_at(self, line: int) -> Part | None:
+        at, offset = self.find_round(line)
+        return self._rounds[at].part_at(offset) if self._rounds else None
+
+    def start_of(self, number: int) -> int | None:
+        """The first line of round `number`, or None when it is not here."""
+        for start, laid in zip(self._starts, self._rounds, strict=False):
+            if laid.number == number:
+                return start
+        return None
+
+    def line_at(self, line: int) -> Line:
+        if not 0 <= line < self.height:
+            return ()
+        at, offset = self.find_round(line)
+        return self._rounds[at].lines[offset]
+
+    # --- changing it
+
+    def place_of(self, line: int) -> Place | None:
+        if not self._rounds:
+            return None
+        at, offset = self.find_round(line)
+        laid = self._rounds[at]
+        part = laid.part_at(offset)
+        if part is None:
+            return Place(laid.number, None, offset, offset / max(len(laid.lines), 1))
+        inside = offset - part.first
+        return Place(laid.number, part.id, inside, inside / max(part.height, 1))
+
+    def line_of(self, place: Place, *, exact: bool = True) -> int | None:
+        """Where a place is now; `exact` trusts its offset, else its share of the height."""
+        start = self.start_of(place.round)
+        if start is None:
+            return None
+        laid = self._rounds[bisect_right(self._starts, start) - 1]
+        first, height = 0, len(laid.lines)
+        for part in laid.parts:
+            if part.id == place.part:
+                first, height = part.first, part.height
+                break
+        inside = place.offset if exact else round(place.share * height)
+        return start + first + min(inside, max(height - 1, 0))
+
+    def show(
+        self,
+        rounds: Sequence[LaidRound],
+        *,
+        follow: bool = False,
+        exact: bool = True,
+        keep_cursor: bool = True,
+    ) -> None:
+        """Replace the rounds in one step.
+
+        `follow` goes to the last line; otherwise the line under the cursor keeps its screen
+        row (or the top line does, when the cursor is not on the screen). `exact` is False
+        when the lines were broken anew for another width.
+        """
+        self._showing = True
+        try:
+            self._show(rounds, follow=follow, exact=exact, keep_cursor=keep_cursor)
+        finally:
+            self._showing = False
+        self.refresh()
+
+    def _show(
+        self, rounds: Sequence[LaidRound], *, follow: bool, exact: bool, keep_cursor: bool
+    ) -> None:
+        top = self.scroll_offset.y
+        on_screen = keep_cursor and top <= self.cursor < top + max(self.size.height, 1)
+        here = self.cursor if on_screen else top
+        place, cursor = self.place_of(here), self.place_of(self.cursor)
+        before = self.height
+        self._rounds = tuple(rounds)
+        self._starts = [0, *accumulate(len(laid.lines) for laid in self._rounds)]
+        self._strips.clear()
+        self._grow(before)
+        now = None if place is None else self.line_of(place, exact=exact)
+        kept = None if cursor is None else self.line_of(cursor, exact=exact)
+        if now is not None:
+            self._shift_selection(now - here)
+        if follow:
+            self._go(self.max_scroll_y)
+            last = kept is None or not keep_cursor or self.cursor >= before - 2
+            self.cursor = self.height - 1 if last or kept is None else kept
+            self.cursor = max(self.cursor, self.scroll_offset.y)
+        elif now is None:
+            self._go(0)
+            self.cursor = 0
+        else:
+            self._go(top + now - here)
+            self.cursor = now if kept is None else kept
+            self._cursor_on_screen()
+
+    def _cursor_on_screen(self) -> None:
+        y, room = self.scroll_offset.y, max(self.size.height, 1)
+        self.cursor = min(max(self.cursor, y), y + room - 1)
+
+    def clear(self) -> None:
+        self.show((), keep_cursor=False)
+
+    def _grow(self, before: int) -> None:
+        """Take the new height without a layout of the entire screen.
+
+        The scrollbar always has its column, so only its numbers change.
+        """
+        size = Size(self.line_room, self.height)
+        if size == self.virtual_size and before == self.height:
+            return
+        self.set_reactive(Transcript.virtual_size, size)
+        if self.is_mounted and self.show_vertical_scrollbar:
+            bar = self.vertical_scrollbar
+            bar.window_virtual_size = size.height
+            bar.window_size = self.container_size.height
+            bar.refresh()
+
+    def _go(self, y: int) -> None:
+        self.scroll_to(y=min(max(y, 0), self.max_scroll_y), animate=False, force=True)
+
+    def _shift_selection(self, lines: int) -> None:
+        """Selected text moves with its lines."""
+        if not lines or not self.is_attached:
+            return
+        selection = self.text_selection
+        if selection is None:
+            return
+        moved = Selection(
+            *(None if end is None else Offset(end.x, max(end.y + lines, 0)) for end in selection)
+        )
+        self.screen.selections = {**self.screen.selections, self: moved}
+
+    # --- the cursor
+
+    def validate_cursor(self, line: int) -> int:
+        return min(max(line, 0), max(self.height - 1, 0))
+
+    def watch_cursor(self, before: int, after: int) -> None:
+        for line in (before, after):
+            self.refresh_lines(line)
+
+    def move_to(self, line: int, *, top: bool = False) -> None:
+        """Put the cursor on a line and bring it on the screen (`top`: as its first line)."""
+        self.cursor = line
+        y, room = self.scroll_offset.y, max(self.size.height, 1)
+        if top or self.cursor < y:
+            self._go(self.cursor)
+        elif self.cursor >= y + room:
+            self._go(self.cursor - room + 1)
+
+    def center(self, line: int) -> None:
+        """Bring a line to the middle, unless it is well inside the screen already."""
+        y, room = self.scroll_offset.y, max(self.size.height, 1)
+        if not y + room // 6 <= line < y + room - room // 6:
+            self._go(line - room // 2)
+
+    def move_by(self, lines: int) -> None:
+        """Move the cursor; at the end of what is here, say so (`Edge`)."""
+        wanted = self.cursor + lines
+        self.move_to(wanted)
+        if wanted < 0:
+            self._go(0)
+            self.post_message(self.Edge(top=True))
+        elif wanted >= self.height:
+            self.post_message(self.Edge(top=False))
+
+    def page_by(self, screens: float) -> None:
+        """Move view and cursor by screens: one, or half a one."""
+        room = max(self.size.height, 1)
+        lines = int(room * screens) or (1 if screens > 0 else -1)
+        y = self.scroll_offset.y
+        row = self.cursor - y
+        self._go(y + lines)
+        if self.scroll_offset.y == y:
+            self.move_by(lines)
+        else:
+            self.cursor = self.scroll_offset.y + min(max(row, 0), room - 1)
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        super().watch_scroll_y(old_value, new_value)
+        if round(old_value) == round(new_value):
+            return
+        # "Here" is always on the screen: the wheel takes the cursor along.
+        y = round(new_value)
+        if self._showing:
+            return
+        self._cursor_on_screen()
+        self.post_message(self.Scrolled())
+        if y <= 0:
+            self.post_message(self.Edge(top=True))
+        elif y >= self.max_scroll_y:
+            self.post_message(self.Edge(top=False))
+
+    # --- events
+
+    def on_resize(self) -> None:
+        width = self.line_room
+        self._grow(-1)
+        if width and width != self._width:
+            self._width = width
+            self.post_message(self.Resized())
+
+    def on_click(self, event: events.Click) -> None:
+        offset = event.get_content_offset(self)
+        if offset is None:
+            return
+        line = offset.y + self.scroll_offset.y
+        if line < self.height:
+            self.cursor = line
+            if event.chain == 2:
+                self.post_message(self.Opened())
+
+    def on_mouse_scroll_up(self) -> None:
+        if self.scroll_offset.y <= 0:
+            self.post_message(self.Edge(top=True))
+
+    def on_mouse_scroll_down(self) -> None:
+        if self.at_end:
+            self.post_message(self.Edge(top=False))
+
+    def on_focus(self) -> None:
+        self.refresh_lines(self.cursor)
+
+    def on_blur(self) -> None:
+        self.refresh_lines(self.cursor)
+
+    # --- marks and selection
+
+    def say(self, text: str, role: str = "muted") -> None:
+        """Words to show as long as there are no lines."""
+        self._words = (text, role)
+        self._strips.clear()
+        self.refresh()
+
+    def mark(self, needle: str) -> None:
+        """Show where `needle` stands ("" nowhere); case is ignored."""
+        self._needle = needle.casefold()
+        self._strips.clear()
+        self.refresh()
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        """The selected text, without gutters and the filling at the end of lines."""
+        first = selection.start.y if selection.start is not None else 0
+        last = selection.end.y if selection.end is not None else self.height - 1
+        found: list[str] = []
+        for y in range(max(first, 0), min(last, self.height - 1) + 1):
+            span = selection.get_span(y)
+            if span is None:
+                continue
+            low, high = span
+            text, at = "", 0
+            for part, role in self.line_at(y):
+                if not role.startswith(_GUTTERS):
+                    end = len(part) if high < 0 else max(high - at, 0)
+                    text += part[max(low - at, 0) : end]
+                at += len(part)
+            found.append(text.rstrip())
+        return ("\n".join(found), "\n") if found else None
+
+    def selection_updated(self, selection: Selection | None) -> None:  # noqa: ARG002
+        self._strips.clear()
+        self.refresh()
+
+    # --- drawing
+
+    def notify_style_update(self) -> None:
+        super().notify_style_update()
+        self._roles = None
+        self._strips.clear()
+
+    def render_line(self, y: int) -> Strip:
+        """One line of the screen."""
+        if self._roles is None:
+            self._roles = roles_of(self.app)
+        line = y + self.scroll_offset.y
+        ground = "cursor" if line == self.cursor and self.has_focus else ""
+        width = self.size.width
+        selection = self.text_selection
+        key = (line, ground, width)
+        strip = None if selection is not None else self._strips.get(key)
+        if strip is None:
+            strip = self._draw(line, ground, width, selection)
+            if selection is None:
+                self._strips[key] = strip
+        return strip.apply_offsets(0, line)
+
+    def _spoken(self, y: int, width: int) -> Line:
+        words, role = self._words
+        lines = wrap_text(clean(words), max(width - 2, 1), role) if words else []
+        return ((" ", "text"), *lines[y - 1]) if 0 < y <= len(lines) else ()
+
+    def _draw(self, y: int, ground: str, width: int, selection: Selection | None) -> Strip:
+        roles = self._roles or roles_of(self.app)
+        line = self.line_at(y) if self._rounds else self._spoken(y, width)
+        text = line_text(line)
+        spans: list[tuple[int, int, str]] = []
+        if self._needle and text:
+            here = "find.here" if ground else "find"
+            spans = [(start, end, here) for start, end in find_in(text, self._needle)]
+        if selection is not None and (span := selection.get_span(y)) is not None:
+            start, end = span
+            spans.append((start, len(text) if end < 0 else end, "selection"))
+        segments = [
+            RichSegment(part, roles.rich(role, over or ground))
+            for part, role, over in _split(line, spans)
+        ]
+        used = sum(cell_width(part) for part, _ in line)
+        if used < width:
+            segments.append(RichSegment(" " * (width - used), roles.rich("text", ground)))
+        strip = Strip(segments, max(used, width))
+        return strip if used <= width else strip.crop(0, width)
+
+
+def _split(line: Line, spans: Sequence[tuple[int, int, str]]) -> list[tuple[str, str, str]]:
+    """Cut a line's segments at the edges of spans; a later span covers an earlier one."""
+    if not spans:
+        return [(part, role, "") for part, role in line]
+    found: list[tuple[str, str, str]] = []
+    at = 0
+    for part, role in line:
+        end = at + len(part)
+        edges = {at, end}
+        for start, stop, _ in spans:
+            edges.update(edge for edge in (start, stop) if at < edge < end)
+        cuts = sorted(edges)
+        for low, high in pairwise(cuts):
+            over = ""
+            for start, stop, ground in spans:
+                if start <= low < stop:
+                    over = ground
+            found.append((part[low - at : high - at], role, over))
+        at = end
+    return found

@@ -84,10 +84,9 @@ def open_stores(options: Options) -> list[SessionStore]:
         for root in dict.fromkeys(roots):
             stores.append(LoopStore(root, trace_root=trace, read_only=options.read_only))
     if not options.no_craft:
-        from loop_core.craft.store import CraftStore
+        from loop_core.craft.store import stores_in
 
-        for root in craft_dirs(options):
-            stores.append(CraftStore(root, read_only=options.read_only))
+        stores += stores_in(craft_dirs(options), read_only=options.read_only)
     return stores
 
 

@@ -207,7 +207,7 @@ class Actions:
                     items.append(item)
             entry = self._perform(action, items, report, step=step) if items else None
             undoable = entry is not None and step and action != "purge" and "done" in entry.states
-            return report.outcome(entry, undoable=undoable)
+            return self._with_notes(report.outcome(entry, undoable=undoable))
 
     def _perform(self, action: Action, items: list[Item], report: _Report, *, step: bool) -> Entry:
         reversible = step and action != "purge"
@@ -233,7 +233,15 @@ class Actions:
         with self._one:
             outcome, touched = again(self._journal, self._steps, way, self._open())
             self._tell(touched)
+            return self._with_notes(outcome)
+
+    def _with_notes(self, outcome: Outcome) -> Outcome:
+        """What is wrong with the journal is said with the action that met it."""
+        notes = self._journal.problems()
+        if not notes:
             return outcome
+        text = ". ".join((outcome.text, *notes))
+        return msgspec.structs.replace(outcome, text=safe_line(text))
 
     def _tell(self, touched: set[str]) -> None:
         if touched and self._changed is not None:

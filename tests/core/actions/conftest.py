@@ -125,10 +125,7 @@ class BoxStore:
 
     def plan(self, key: SessionKey, intent: Intent) -> Change:
         session = key.ref
-        if intent.do == "rename":
-            name, after = "title", json.dumps(intent.value)
-        else:
-            name, after = _FIELDS[intent.do]
+        name, after = _FIELDS[intent.do]
         self._value(session, "title")
         before = self._value(session, name)
         edits = () if before == after else (Edit(name, before, after),)

@@ -67,6 +67,11 @@ def _text(text: str) -> Any:
 def make_tree(base: Path, data: Path) -> Tree:
     root = base / "golden"
     shutil.copytree(data / "tree", root, symlinks=True)
+    link = root / "home/.craft-agent/workspaces/damaged/sessions/linked-session"
+    if not link.is_symlink():  # a checkout without links holds the target's name
+        target = link.read_text().strip()
+        link.unlink()
+        link.symlink_to(target)
     home = root / "home"
     os.environ["HOME"] = str(home)
     verdicts = json.loads((data / "verdicts.json").read_text("utf-8"))

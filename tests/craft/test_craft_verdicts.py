@@ -118,8 +118,12 @@ def test_workspaces_and_discovery(tree: Any) -> None:
     ]
     found = craft.load_workspaces(tree.config)
     assert [w.root for w in found] == expected
-    assert [w.name for w in found] == [w["name"] for w in VERDICTS["loadStoredConfig"]["workspaces"]]
+    assert [w.name for w in found] == [
+        w["name"] for w in VERDICTS["loadStoredConfig"]["workspaces"]
+    ]
     assert [w.remote for w in found] == [False, False, False, True]
     assert "EXAMPLE-NOT-A-SECRET" not in repr(found)
-    roots = [r.replace("<ROOT>", str(tree.root)) for r in VERDICTS["discoverWorkspacesInDefaultLocation"]]
+    roots = [
+        r.replace("<ROOT>", str(tree.root)) for r in VERDICTS["discoverWorkspacesInDefaultLocation"]
+    ]
     assert craft.discover_workspaces() == roots

@@ -321,5 +321,3 @@ def update_session_metadata(
     queue.enqueue(session)
     queue.flush(session_id)
     return True
-
-

@@ -262,4 +262,3 @@ def filter_sessions(
         raise InvalidArgument(f"no such filter: {name!r}")
     category = {status.id: status.category for status in load_statuses(workspace_root)}
     return [entry for entry in entries if keep(entry, category.get(entry["sessionStatus"]))]
-

@@ -1,0 +1,318 @@
+"""Scanning one workspace: what changed since the last time, without losing what is there.
+
+A session's row is kept while the stamp of its file is the same. A file missing for a moment
+is the application's gap between unlink and rename, not a deletion: we look again before we
+say so (craft-format rule 1; failures row 55).
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import msgspec
+
+from loop_core.craft.rows import Place, bare_row, read_head, row_from
+from loop_core.craft.sessions import SESSION_FILE
+from loop_core.craft.statuses import load_statuses
+from loop_core.craft.workspaces import Workspace
+from loop_core.errors import LoopError
+from loop_core.model import Problem, Project, SessionRow, Stamp
+from loop_core.sanitize import safe_line
+from loop_core.store import Cancelled, never_cancelled
+from loop_core.trash import read_entries
+
+__all__ = ["TRASH_NAME", "Found", "WorkspaceScanner"]
+
+TRASH_NAME = ".loop-tui-trash"
+_TMP = SESSION_FILE + ".tmp"
+_STEP = 500
+_LOOKS = (0.0, 0.002, 0.01, 0.03, 0.06, 0.1)
+_GAP_NS = 5_000_000_000  # a lone .tmp younger than this may still be renamed
+_LONE = (
+    "only session.jsonl.tmp is left of a crash; Craft-Agents does not list the session "
+    "and deletes the file"
+)
+
+
+class Found(NamedTuple):
+    """What one scan of one workspace found."""
+
+    rows: tuple[SessionRow, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    complete: bool = True
+
+
+class _Seen(NamedTuple):
+    stamp: Stamp | None
+    row: SessionRow
+    own: bool  # read from session.jsonl itself
+
+
+class WorkspaceScanner:
+    """The sessions of one workspace, remembered between scans. Not for concurrent use."""
+
+    def __init__(self, store: str, workspace: Workspace) -> None:
+        self.store = store
+        self.workspace = workspace
+        self.root = workspace.root
+        self.sessions = os.path.join(workspace.root, "sessions")
+        self.trash = os.path.join(workspace.root, TRASH_NAME)
+        self._seen: dict[str, _Seen] = {}
+        self._known: frozenset[str] = frozenset()
+        self._known_stamp: object = object()
+        self._missing: dict[str, bool] = {}
+        self._problems: tuple[Problem, ...] = ()
+        self._trashed: dict[str, tuple[Stamp | None, SessionRow]] = {}
+        self.trash_folders: dict[str, str] = {}
+
+    @property
+    def project(self) -> Project:
+        workspace = self.workspace
+        return Project(
+            key=self.root,
+            source="craft",
+            store=self.store,
+            name=safe_line(workspace.name, 200) + (" (remote)" if workspace.remote else ""),
+            cwd=None,
+            path=self.root,
+            parent=safe_line(os.path.basename(os.path.dirname(self.root))),
+            kind="remote" if workspace.remote else "workspace",
+        )
+
+    def scan(self, *, cancelled: Cancelled = never_cancelled) -> Iterator[Found]:
+        """Everything, in growing steps; the last one is complete unless cancelled or broken."""
+        self._missing.clear()
+        self._read_statuses()
+        try:
+            with os.scandir(self.sessions) as entries:
+                listed = sorted(entries, key=lambda entry: entry.name, reverse=True)
+        except (FileNotFoundError, NotADirectoryError) as error:
+            yield self._without_sessions(error)
+            return
+        except OSError as error:
+            problem = self._problem(self.sessions, f"cannot be read: {error.strerror}")
+            yield Found(self._rows(), (problem,), complete=False)
+            return
+        names: dict[str, _Seen] = {}
+        strays: list[Problem] = []
+        for number, entry in enumerate(listed, start=1):
+            if cancelled():
+                yield Found(self._rows(), complete=False)
+                return
+            seen = self._entry(entry, strays)
+            if seen is not None:
+                names[entry.name] = seen
+            if number % _STEP == 0 and number < len(listed):
+                yield Found(tuple(one.row for one in names.values()), complete=False)
+        self._seen = names
+        self._problems = tuple(strays)
+        yield self._finished()
+
+    def refresh(self, names: Iterable[str]) -> Found:
+        """The workspace again after changes of the session folders `names` only."""
+        for name in names:
+            folder = os.path.join(self.sessions, name)
+            try:
+                linked = os.path.islink(folder)
+                present = os.path.isdir(folder)
+            except OSError:
+                present = False
+            if present:
+                self._seen[name] = self._session(name, linked=linked)
+            else:
+                self._seen.pop(name, None)
+        return self._finished()
+
+    def look(self, name: str) -> SessionRow | None:
+        """The row of one session as the disk has it now; None when its folder is gone."""
+        self._read_statuses()
+        self.refresh((name,))
+        seen = self._seen.get(name)
+        return None if seen is None else seen.row
+
+    def row_of(self, name: str) -> SessionRow | None:
+        """The row last seen."""
+        seen = self._seen.get(name)
+        return None if seen is None else seen.row
+
+    # --- inside
+
+    def _finished(self) -> Found:
+        trashed, problems = self._scan_trash()
+        return Found((*self._rows(), *trashed), (*self._problems, *problems))
+
+    def _rows(self) -> tuple[SessionRow, ...]:
+        return tuple(seen.row for seen in self._seen.values())
+
+    def _problem(self, path: str, reason: str) -> Problem:
+        return Problem(store=self.store, path=path, reason=reason, kind="unreadable")
+
+    def _without_sessions(self, error: OSError) -> Found:
+        """No `sessions` folder: an empty workspace, or one that is not there at all."""
+        if os.path.isdir(self.root) or self.workspace.remote:
+            self._seen = {}
+            return self._finished()
+        reason = f"workspace {safe_line(self.workspace.name, 80)}: the folder is not there"
+        problem = Problem(store=self.store, path=self.root, reason=reason, kind="store", line=None)
+        if isinstance(error, NotADirectoryError):
+            problem = self._problem(self.root, "workspace is not a folder")
+        # The disk may come back: what was there is kept.
+        return Found(self._rows(), (problem,), complete=not self._seen)
+
+    def _read_statuses(self) -> None:
+        path = os.path.join(self.root, "statuses", "config.json")
+        try:
+            status = os.stat(path)
+            stamp: object = (status.st_mtime_ns, status.st_size, status.st_ino)
+        except OSError:
+            stamp = None
+        if stamp != self._known_stamp:
+            self._known_stamp = stamp
+            self._known = frozenset(status.id for status in load_statuses(self.root))
+            self._seen = {name: one._replace(stamp=None) for name, one in self._seen.items()}
+
+    def _entry(self, entry: os.DirEntry[str], strays: list[Problem]) -> _Seen | None:
+        try:
+            linked = entry.is_symlink()
+            if entry.is_dir():
+                return self._session(entry.name, linked=linked)
+        except OSError as error:
+            strays.append(self._problem(entry.path, f"cannot be read: {error.strerror}"))
+            return None
+        if entry.name != ".DS_Store":
+            what = "a link that leads nowhere" if linked else "a file"
+            strays.append(
+                Problem(
+                    store=self.store,
+                    path=entry.path,
+                    reason=f"{what} among the session folders; left alone",
+                    kind="leftover",
+                )
+            )
+        return None
+
+    def _place(self, name: str, file: str, *, linked: bool) -> Place:
+        folder = os.path.join(self.sessions, name)
+        return Place(
+            self.store,
+            folder,
+            folder,
+            name,
+            os.path.join(folder, file),
+            self.root,
+            self._known,
+            linked,
+        )
+
+    def _session(self, name: str, *, linked: bool) -> _Seen:
+        """One session folder: unchanged, read anew, or with the reason why it cannot be."""
+        old = self._seen.get(name)
+        path = f"{self.sessions}/{name}/{SESSION_FILE}"
+        for wait in _LOOKS:
+            if wait:
+                time.sleep(wait)
+            try:
+                if old is not None and old.stamp is not None and old.own:
+                    status = os.stat(path)
+                    if old.stamp == (status.st_mtime_ns, status.st_size, status.st_ino):
+                        return old
+                head = read_head(path)
+            except FileNotFoundError:
+                if not wait and not self._may_come_back(name, old):
+                    break
+                continue
+            except OSError as error:
+                place = self._place(name, SESSION_FILE, linked=linked)
+                return _Seen(None, bare_row(place, _unreadable(error), _changed(path)), own=True)
+            row = row_from(head, self._place(name, SESSION_FILE, linked=linked))
+            return _Seen(head.stamp, self._with_folder(row), own=True)
+        return self._without_file(name, old, linked=linked)
+
+    def _may_come_back(self, name: str, old: _Seen | None) -> bool:
+        """Whether a missing file is worth waiting for: the application writes just now."""
+        if old is not None:
+            return old.own
+        stamp = _stamp(os.path.join(self.sessions, name, _TMP))
+        return stamp is not None and time.time_ns() - stamp.mtime_ns < _GAP_NS
+
+    def _without_file(self, name: str, old: _Seen | None, *, linked: bool) -> _Seen:
+        place = self._place(name, _TMP, linked=linked)
+        try:
+            head = read_head(place.path)
+        except OSError:
+            place = self._place(name, SESSION_FILE, linked=linked)
+            row = bare_row(place, "no session.jsonl in this folder", _changed(place.folder))
+            return _Seen(None, row, own=False)
+        young = time.time_ns() - head.stamp.mtime_ns < _GAP_NS
+        if young and old is not None and old.own:
+            return old._replace(stamp=None)  # looked at again by every scan until it is clear
+        return _Seen(None, self._with_folder(row_from(head, place, _LONE)), own=False)
+
+    def _with_folder(self, row: SessionRow) -> SessionRow:
+        """Mark a session whose working directory is gone; each directory is looked at once."""
+        cwd = row.cwd
+        if cwd is None or cwd.startswith(self.sessions):
+            return row
+        missing = self._missing.get(cwd)
+        if missing is None:
+            missing = self._missing[cwd] = not os.path.isdir(cwd)
+        return msgspec.structs.replace(row, folder_missing=True) if missing else row
+
+    def _scan_trash(self) -> tuple[list[SessionRow], list[Problem]]:
+        listing = read_entries(self.trash, self.store)
+        rows: list[SessionRow] = []
+        kept: dict[str, tuple[Stamp | None, SessionRow]] = {}
+        self.trash_folders = {}
+        for entry in listing.entries:
+            folder = entry.session_path
+            self.trash_folders[entry.key_ref] = folder
+            path = os.path.join(folder, SESSION_FILE)
+            place = Place(
+                self.store,
+                entry.key_ref,
+                folder,
+                os.path.basename(folder),
+                path,
+                self.root,
+                self._known,
+            )
+            stamp = _stamp(path)
+            old = self._trashed.get(entry.key_ref)
+            if old is not None and stamp is not None and old[0] == stamp:
+                kept[entry.key_ref] = old
+            else:
+                try:
+                    row = row_from(read_head(path), place)
+                except (OSError, LoopError) as error:
+                    row = bare_row(place, f"cannot be read: {error}", entry.trashed_ms)
+                kept[entry.key_ref] = (
+                    stamp,
+                    msgspec.structs.replace(row, trashed_ms=entry.trashed_ms),
+                )
+            rows.append(kept[entry.key_ref][1])
+        self._trashed = kept
+        return rows, listing.problems
+
+
+def _stamp(path: str) -> Stamp | None:
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return Stamp(status.st_mtime_ns, status.st_size, status.st_ino)
+
+
+def _changed(path: str) -> int:
+    try:
+        return os.stat(path).st_mtime_ns // 1_000_000
+    except OSError:
+        return 0
+
+
+def _unreadable(error: OSError) -> str:
+    if isinstance(error, IsADirectoryError):
+        return "session.jsonl is a folder"
+    return f"session.jsonl cannot be read: {error.strerror or error}"

@@ -34,6 +34,7 @@ _DROPPED = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]++"
 )
 _SPACES = re.compile(f"[{re.escape(JS_SPACE)}]++")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _SOURCES = ("fallback", "model", "user")
 
 
@@ -59,9 +60,14 @@ def _without_osc(text: str) -> str:
     return "".join(kept) + text[at:]
 
 
-def _utf8_length(char: str) -> int:
-    code = ord(char)
-    return 1 if code < 0x80 else 2 if code < 0x800 else 3 if code < 0x10000 else 4
+def _cut(text: str, limit: int) -> str:
+    """Whole code points while their UTF-8 fits; an unpaired surrogate counts three bytes."""
+    encoded = text.encode("utf-8", "surrogatepass")
+    if len(encoded) <= limit:
+        return text
+    while encoded[limit] & 0xC0 == 0x80:  # inside a code point
+        limit -= 1
+    return encoded[:limit].decode("utf-8", "surrogatepass")
 
 
 def normalize_title(text: str, limit: int = STORED_BYTES) -> str:
@@ -69,12 +75,10 @@ def normalize_title(text: str, limit: int = STORED_BYTES) -> str:
     if "\x1b" in text:
         text = _CSI.sub("", _without_osc(text))
     text = _SPACES.sub(" ", _DROPPED.sub("", text)).strip(JS_SPACE)
-    size = 0
-    for index, char in enumerate(text[: limit + 1]):
-        size += _utf8_length(char)
-        if size > limit:
-            return text[:index].strip(JS_SPACE)
-    return text
+    if _SURROGATE.search(text):  # what stood between the halves of a pair may be gone
+        units = text.encode("utf-16-le", "surrogatepass")
+        text = units.decode("utf-16-le", "surrogatepass")
+    return _cut(text, limit).strip(JS_SPACE)
 
 
 def fallback_text(text: str) -> str:

@@ -10,11 +10,11 @@ import time
 from pathlib import Path
 
 import pytest
-from loop_core.loop.manager import SessionManager
 
 from loop_core.check import check
 from loop_core.craft import read_session_header, read_session_jsonl
 from loop_core.errors import InvalidArgument
+from loop_core.loop.manager import SessionManager
 from loop_tui.demo import write_demo
 from loop_tui.demo.script import read_bank
 from loop_tui.demo.session import GROWING, grow, temporary_demo

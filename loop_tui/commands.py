@@ -42,7 +42,6 @@ class Context(NamedTuple):
     shown: int = 0
     read_only: bool = False
     finding: bool = False  # the history has a find with hits
-    missing: frozenset[str] = frozenset()  # capabilities the service does not have
 
     @property
     def row(self) -> SessionRow | None:
@@ -138,7 +137,6 @@ class Command(NamedTuple):
     enabled: Reason = _always
     flipped: Callable[[Context], str] | None = None  # the label where it depends on the row
     destructive: bool = False
-    needs: str = ""  # a method the service must have
 
     def label_in(self, context: Context) -> str:
         return self.label if self.flipped is None else self.flipped(context)
@@ -264,17 +262,6 @@ _SESSIONS: tuple[Command, ...] = (
         "session",
         "Sessions",
         _one,
-        needs="resume_command",
-    ),
-    Command(
-        "export",
-        ("e",),
-        "export",
-        "Export the whole session to a file",
-        "session",
-        "Sessions",
-        _one,
-        needs="export",
     ),
     Command(
         "copy.id", ("y",), "copy id", "Copy the session's id", "sessions", "Sessions", _session
@@ -287,7 +274,6 @@ _SESSIONS: tuple[Command, ...] = (
         "sessions",
         "Sessions",
         _session,
-        needs="resume_command",
     ),
     Command(
         "details",
@@ -446,15 +432,6 @@ _GLOBAL: tuple[Command, ...] = (
         "Everywhere",
         _hits,
     ),
-    Command(
-        "search",
-        ("ctrl+f",),
-        "search",
-        "Search all sessions",
-        "global",
-        "Everywhere",
-        needs="search",
-    ),
     Command("undo", ("z",), "undo", "Take the last action back", "global", "Everywhere", _writable),
     Command("redo", ("Z",), "redo", "Do it again", "global", "Everywhere", _writable),
     Command(
@@ -590,11 +567,6 @@ _NAMED_KEYS: Mapping[str, str] = {
     "right": "→",
 }
 _ASCII_KEYS: Mapping[str, str] = {"up": "Up", "down": "Down", "left": "Left", "right": "Right"}
-
-
-def available(methods: Callable[[str], bool]) -> tuple[Command, ...]:
-    """The commands whose service method exists (`methods` answers by name)."""
-    return tuple(command for command in COMMANDS if not command.needs or methods(command.needs))
 
 
 def keys_of(command: Command, keymap: Keymap | None = None) -> tuple[str, ...]:

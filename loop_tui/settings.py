@@ -31,7 +31,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     show_hidden: bool = False
     glyphs: Literal["unicode", "ascii"] = "unicode"
     keymap: dict[str, str] = {}  # command id -> keys, separated by commas
-    last_session: str | None = None  # "store\nref"
     hint_seen: bool = False
 
 

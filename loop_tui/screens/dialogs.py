@@ -120,10 +120,15 @@ class ConfirmDialog(ModalScreen[Answer]):
                 Content(f"type the word {q.typed} to go on - Esc cancels")
             )
             return
-        self.dismiss(Answer(True, self._never_ask))
+        self.dismiss(Answer(confirmed=True, never_ask=self._never_ask))
+
+    def show_facts(self, facts: str) -> None:
+        """Replace the line of facts, when more is known than at first."""
+        if self.is_attached and (lines := self.query(".dialog-facts")):
+            lines.first(Static).update(Content(facts))
 
     def action_no(self) -> None:
-        self.dismiss(Answer(False))
+        self.dismiss(Answer(confirmed=False))
 
     def action_never_ask(self) -> None:
         if self.question.ask_again:

@@ -318,7 +318,7 @@ class Browse:
         if key not in self._index and self.text:
             self.filter("")
         if key not in self._index and self.project not in (None, row.project):
-            self.project = None
+            self.project = row.project
             self._fresh()
         if key not in self._index and row.hidden and not self.show_hidden:
             self.toggle_hidden()

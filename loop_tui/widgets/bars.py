@@ -200,7 +200,7 @@ class StatusBar(Bar):
         self.title_text = ""
         self.folder = ""
         self.toast: Toast | None = None
-        self.notes: tuple[Span, ...] = ()
+        self.notes: tuple[tuple[Span, ...], ...] = ()
 
     def update(self, **values: Any) -> None:
         """Set any of `title_text`, `folder`, `toast`, `notes`."""
@@ -216,7 +216,7 @@ class StatusBar(Bar):
         right: list[Span] = []
         for number, note in enumerate(self.notes):
             right += [(f" {g.separator} ", "faint")] if number else []
-            right.append(note)
+            right += note
         right.append((" ", "text"))
         if self.toast is not None:
             role = _TONES[self.toast.tone]

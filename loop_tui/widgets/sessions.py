@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from textwrap import wrap
 
+from rich.segment import Segment
 from textual.app import ComposeResult
 from textual.containers import Vertical
+from textual.strip import Strip
 from textual.widgets import Input
 
 from loop_core.model import SessionKey, SessionRow
@@ -36,6 +39,7 @@ class SessionList(LineList[SessionRow]):
         self.problems = False
         self.unread_view = False
         self.glyphs = text.glyphs(ascii_only)
+        self.empty: tuple[str, ...] = ()  # what to say when there is no row
         self._clock = clock
 
     def on_mount(self) -> None:
@@ -61,6 +65,17 @@ class SessionList(LineList[SessionRow]):
         if line == 0:
             return first_line(row, look, width, self.glyphs)
         return second_line(row, look, width, self.glyphs, self.names.get(row.project, ""))
+
+    def render_line(self, y: int) -> Strip:
+        """A row's line; without any row, the words that say why."""
+        if self.items or not self.empty:
+            return super().render_line(y)
+        width = max(self.size.width - 4, 1)
+        lines = ["", *(part for line in self.empty for part in wrap(line, width) or [""])]
+        text = f"  {lines[y]}" if y < len(lines) else ""
+        role = "bold" if y == 1 else "muted"
+        strip = Strip([Segment(text, self.roles.rich(role))])
+        return strip.adjust_cell_length(self.size.width, self.roles.rich("text"))
 
 
 class FilterInput(Input):

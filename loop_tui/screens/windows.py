@@ -1,0 +1,220 @@
+"""What opens above the browser: help, palette, details, themes, a file for long text."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from loop_core import fsio
+from loop_core.errors import LoopError, reason_of
+from loop_core.model import Detail, SessionRow
+from loop_tui.commands import BY_ID, COMMANDS, Context, commands_in, keys_label
+from loop_tui.screens.dialogs import PromptDialog
+from loop_tui.screens.listing import ChoiceScreen, DetailsScreen, HelpScreen, Option
+from loop_tui.screens.palette import Entry, PaletteScreen
+from loop_tui.screens.questions import title_of
+from loop_tui.state import VIEW_LABELS, VIEWS, fold
+from loop_tui.state.projects import SOURCE_LABELS
+from loop_tui.state.views import is_stand_in
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from loop_tui.screens.browser import BrowserScreen
+
+
+class Windows:
+    """The windows of one browser screen, and the commands of the history viewer."""
+
+    def __init__(self, screen: BrowserScreen) -> None:
+        self.screen = screen
+
+    def handlers(self) -> dict[str, Callable[[Context], None]]:
+        return {
+            "help": self.help,
+            "palette": self.palette,
+            "details": lambda c: self.details(c.targets[0]) if c.targets else None,
+            "theme": lambda _: self.theme(),
+            "toggle.hidden": lambda _: self.toggle_hidden(),
+            "toggle.ask_pin": lambda _: self.toggle("ask_pin", "Asking before a pin"),
+            "toggle.ask_archive": lambda _: self.toggle("ask_archive", "Asking before archiving"),
+            "toggle.auto_read": lambda _: self.toggle("auto_read", "Marking read what was seen"),
+            **{name: self._viewer(action) for name, action in VIEWER_ACTIONS.items()},
+        }
+
+    def _viewer(self, action: str) -> Callable[[Context], None]:
+        def run(_: Context) -> None:
+            getattr(self.screen.history, f"action_{action}")()
+
+        return run
+
+    # --- help and palette
+
+    def help(self, context: Context) -> None:
+        screen = self.screen
+        screen.app.push_screen(
+            HelpScreen(context, screen.owner.keymap, COMMANDS, ascii_only=screen.ascii_only)
+        )
+
+    def palette(self, context: Context) -> None:
+        screen = self.screen
+
+        def answered(entry: Entry | None) -> None:
+            if entry is not None:
+                self._do(entry)
+
+        screen.app.push_screen(
+            PaletteScreen(self.entries(context), ascii_only=screen.ascii_only), answered
+        )
+
+    def entries(self, context: Context) -> list[Entry]:
+        """Commands that can be reached from here, views, projects, sessions."""
+        screen = self.screen
+        here = {command.id for command in commands_in(context.pane)}
+        entries: list[Entry] = []
+        for command in COMMANDS:
+            if command.group in ("Move",) or command.id in ("palette", "back"):
+                continue
+            if command.scope != "palette" and command.id not in here:
+                continue
+            keys = keys_label(command, screen.owner.keymap, ascii_only=screen.ascii_only)
+            off = command.enabled(context) or ""
+            hay = fold(f"{command.help} {command.label} {command.id}")
+            entries.append(Entry("command", command.id, command.help, keys, hay, off))
+        for view in VIEWS:
+            label = f"View: {VIEW_LABELS[view]}"
+            entries.append(Entry("view", view, label, "view", fold(label)))
+        for project in screen.browse.snapshot.projects:
+            name = screen.browse.names.get(project.key, project.name)
+            note = SOURCE_LABELS[project.source]
+            entries.append(Entry("project", project.key, name, note, fold(f"{name} {note}")))
+        for row in screen.browse.rows.values():
+            title = title_of(row)
+            note = screen.browse.names.get(row.project, "")
+            entries.append(Entry("session", row.key, title, note, fold(f"{title} {note} {row.id}")))
+        return entries
+
+    def _do(self, entry: Entry) -> None:
+        screen = self.screen
+        if entry.kind == "session" and not isinstance(entry.target, str):
+            screen.reveal(entry.target)
+            screen.places.go("sessions")
+        elif entry.kind == "command" and entry.target in BY_ID:
+            screen.action_command(str(entry.target))
+        else:
+            browse = screen.browse
+            if entry.kind == "view":
+                view = next(view for view in VIEWS if view == entry.target)
+                browse.choose_view(view, keep_project=False)
+                browse.commit_view()
+            else:
+                browse.choose_project(str(entry.target))
+            screen.show_all(top=True)
+            screen.places.go("sessions")
+
+    # --- details
+
+    def details(self, row: SessionRow) -> None:
+        self.screen.run_worker(self._details(row), group="details", exclusive=True)
+
+    async def _details(self, row: SessionRow) -> None:
+        screen = self.screen
+        found: tuple[Detail, ...] = ()
+        if is_stand_in(row.key):
+            found = (Detail("path", row.path), Detail("problem", row.problem or ""))
+        else:
+            try:
+                found = await asyncio.to_thread(screen.service.details, row.key)
+            except LoopError as error:
+                found = (Detail("path", row.path), Detail("problem", reason_of(error)))
+        if screen.is_current:
+            screen.app.push_screen(
+                DetailsScreen(title_of(row), found, ascii_only=screen.ascii_only)
+            )
+
+    # --- settings
+
+    def theme(self) -> None:
+        screen = self.screen
+        names = sorted(screen.app.available_themes)
+        names.sort(key=lambda name: name not in ("night", "day"))
+        notes = {
+            "night": "ours, dark",
+            "day": "ours, light",
+            "ansi-dark": "the terminal's own colours",
+            "ansi-light": "the terminal's own colours",
+            "textual-ansi": "the terminal's own colours",
+        }
+        options = [Option(name, name, notes.get(name, "")) for name in names]
+
+        def answered(chosen: tuple[Hashable, ...] | None) -> None:
+            if chosen:
+                screen.app.theme = str(chosen[0])
+                screen.change_settings(theme=str(chosen[0]))
+
+        screen.app.push_screen(
+            ChoiceScreen(
+                "Theme", options, chosen=(screen.app.theme,), ascii_only=screen.ascii_only
+            ),
+            answered,
+        )
+
+    def toggle(self, name: str, words: str) -> None:
+        value = not getattr(self.screen.settings, name)
+        self.screen.change_settings(**{name: value})
+        self.screen.toast(f"{words}: {'on' if value else 'off'}")
+
+    def toggle_hidden(self) -> None:
+        screen = self.screen
+        screen.browse.toggle_hidden()
+        screen.change_settings(show_hidden=screen.browse.show_hidden)
+        screen.show_all()
+        state = "shown" if screen.browse.show_hidden else "hidden"
+        screen.toast(f"Helper sessions are {state}")
+
+    # --- a file for what the clipboard cannot take
+
+    def offer_file(self, words: str, what: str) -> None:
+        screen = self.screen
+        path = os.path.join(os.path.expanduser("~"), "loop-tui-copy.txt")
+
+        def answered(chosen: str | None) -> None:
+            if chosen:
+                screen.run_worker(self._write(os.path.expanduser(chosen), words), group="copy")
+
+        heading = f"Too long for the clipboard: write {what} to a file"
+        screen.app.push_screen(PromptDialog(heading, path), answered)
+
+    async def _write(self, path: str, words: str) -> None:
+        data = words.encode("utf-8", "replace")
+        try:
+            await asyncio.to_thread(fsio.write_new, path, data)
+        except LoopError as error:
+            self.screen.toast(f"Not written: {reason_of(error)}", "error")
+        else:
+            self.screen.toast(f"Written to {path}")
+
+
+VIEWER_ACTIONS = {
+    "history.down": "cursor_down",
+    "history.up": "cursor_up",
+    "history.half_down": "half_page_down",
+    "history.half_up": "half_page_up",
+    "history.page_down": "page_down",
+    "history.page_up": "page_up",
+    "history.open": "open_block",
+    "history.previous_round": "previous_round",
+    "history.next_round": "next_round",
+    "history.earlier": "load_earlier",
+    "history.first": "first_round",
+    "history.latest": "latest",
+    "history.tools": "cycle_tools",
+    "history.thinking": "toggle_thinking",
+    "history.copy_block": "copy_block",
+    "history.copy_round": "copy_round",
+    "history.where": "where_am_i",
+    "find.next": "next_hit",
+    "find.previous": "previous_hit",
+}

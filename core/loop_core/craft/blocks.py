@@ -143,7 +143,9 @@ def _json_type(value: Any) -> str:
         return "null"
     if isinstance(value, bool):
         return "boolean"
-    return {str: "string", list: "array"}.get(type(value), "number")
+    if isinstance(value, str):
+        return "string"
+    return "array" if isinstance(value, list) else "number"
 
 
 def content_of(value: dict[str, Any]) -> str:

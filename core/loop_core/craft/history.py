@@ -41,7 +41,7 @@ class _Open(NamedTuple):
     fd: int
     path: str
     folder: str
-    index: RoundIndex
+    rounds: RoundIndex
 
 
 class Range(NamedTuple):
@@ -124,7 +124,7 @@ class HistoryReader:
     def has_queued(self, folder: str) -> bool:
         """Whether the session holds a user message with `isQueued` true; reads it if needed."""
         with self._opened(folder) as session:
-            return session.index.queued
+            return session.rounds.queued
 
     def page(
         self,
@@ -140,7 +140,7 @@ class HistoryReader:
     ) -> Page:
         """See `SessionStore.page`."""
         with self._opened(folder, cancelled) as session:
-            index = session.index
+            index = session.rounds
             if revision is not None and revision != index.revision:
                 raise StaleRevision("the history was replaced meanwhile", session.path)
             span = choose(index, before=before, before_round=before_round, rounds=rounds)
@@ -168,7 +168,7 @@ class HistoryReader:
     def raw_page(self, folder: str, *, before: int | None = None, rounds: int = 3) -> RawPage:
         """See `SessionStore.raw_page`: messages exactly as stored."""
         with self._opened(folder) as session:
-            index = session.index
+            index = session.rounds
             span = choose(index, before=before, before_round=None, rounds=rounds)
             read = _Reader(session)
             messages = [
@@ -192,12 +192,12 @@ class HistoryReader:
     ) -> Iterator[tuple[int, Any]]:
         """Every message as stored, streamed; ends early when cancelled."""
         with self._opened(folder, cancelled) as session:
-            yield from _stream(session, session.index.body, session.index.size, 0, cancelled)
+            yield from _stream(session, session.rounds.body, session.rounds.size, 0, cancelled)
 
     def message(self, folder: str, number: int, revision: str | None = None) -> Any:
         """One message as stored. Raises StaleRevision, InvalidArgument."""
         with self._opened(folder) as session:
-            index = session.index
+            index = session.rounds
             if revision is not None and revision != index.revision:
                 raise StaleRevision("the history was replaced meanwhile", session.path)
             if not 0 <= number < index.total:
@@ -217,9 +217,9 @@ class HistoryReader:
             return
         with self._opened(folder, cancelled) as session:
             number = -1
-            starts = session.index.starts
+            starts = session.rounds.starts
             for at, value in _stream(
-                session, session.index.body, session.index.size, 0, cancelled, expand=True
+                session, session.rounds.body, session.rounds.size, 0, cancelled, expand=True
             ):
                 while number + 1 < len(starts) and starts[number + 1] <= at:
                     number += 1
@@ -319,17 +319,17 @@ class _Reader:
 
     def stored(self, number: int) -> Iterator[tuple[int, Any]]:
         """The messages of a round as stored, however many."""
-        start, end, first, _, _ = self.session.index.span(number)
+        start, end, first, _, _ = self.session.rounds.span(number)
         self.bytes += end - start
         return _stream(self.session, start, end, first)
 
     def round(self, number: int, *, running: bool) -> Round:
         """One round to show; of a huge one its beginning and its end."""
-        start, end, first, last, _ = self.session.index.span(number)
+        start, end, first, last, _ = self.session.rounds.span(number)
         gap: tuple[int, str] | None = None
         parts = [(start, end, first)]
         if end - start > _ROUND_WHOLE:
-            inside = [m for m in self.session.index.marks if start < m[0] < end]
+            inside = [m for m in self.session.rounds.marks if start < m[0] < end]
             tail = [m for m in inside if m[0] >= end - _ROUND_TAIL] or inside[-1:]
             if inside and tail and inside[0][0] < tail[0][0]:
                 head, back = inside[0], tail[0]

@@ -19,22 +19,30 @@ __all__ = ["ADJECTIVES", "NOUNS", "check_id", "generate_id", "is_readable_id", "
 _VALID = re.compile(r"[A-Za-z0-9_-]+")
 _READABLE = re.compile(r"[0-9]{6}-[a-z]+-[a-z]+(?:-[0-9]+)?")
 
-ADJECTIVES = tuple(
-    "agile airy bold brave brisk broad calm civil clean cosy deft eager early exact fair fleet "
-    "fresh gentle glad grand hardy honest humble keen kind lively lofty loyal lucid mellow merry "
-    "mild modest neat nimble noble patient plain polite proud quick quiet ready robust serene "
-    "sharp silent simple sleek smooth snug sober solid spry stable steady stout subtle sunny "
-    "sure swift tender tidy tranquil trusty upbeat usual vast vital vivid warm wise witty".split()
+# fmt: off
+ADJECTIVES = (
+    "agile", "airy", "bold", "brave", "brisk", "broad", "calm", "civil", "clean", "cosy",
+    "deft", "eager", "early", "exact", "fair", "fleet", "fresh", "gentle", "glad", "grand",
+    "hardy", "honest", "humble", "keen", "kind", "lively", "lofty", "loyal", "lucid",
+    "mellow", "merry", "mild", "modest", "neat", "nimble", "noble", "patient", "plain",
+    "polite", "proud", "quick", "quiet", "ready", "robust", "serene", "sharp", "silent",
+    "simple", "sleek", "smooth", "snug", "sober", "solid", "spry", "stable", "steady",
+    "stout", "subtle", "sunny", "sure", "swift", "tender", "tidy", "tranquil", "trusty",
+    "upbeat", "usual", "vast", "vital", "vivid", "warm", "wise", "witty",
 )
-NOUNS = tuple(
-    "alder anchor apple arbor basin beacon birch bluff branch bridge brook canyon cedar cliff "
-    "clover coast comet copper coral cove crane creek delta dune eagle ember falcon fern field "
-    "finch fjord forest fountain garden glacier glade grove harbor hazel heron hill island ivy "
-    "jasmine juniper lagoon lantern larch lily linden maple marsh meadow mesa mill moss oak "
-    "olive orchard osprey otter peak pebble pine plain pond poplar prairie quarry raven reef "
-    "ridge river robin rowan sage shore spring spruce stone stream summit tern thicket thistle "
-    "trail tulip valley violet walnut willow wren".split()
+NOUNS = (
+    "alder", "anchor", "apple", "arbor", "basin", "beacon", "birch", "bluff", "branch",
+    "bridge", "brook", "canyon", "cedar", "cliff", "clover", "coast", "comet", "copper",
+    "coral", "cove", "crane", "creek", "delta", "dune", "eagle", "ember", "falcon", "fern",
+    "field", "finch", "fjord", "forest", "fountain", "garden", "glacier", "glade", "grove",
+    "harbor", "hazel", "heron", "hill", "island", "ivy", "jasmine", "juniper", "lagoon",
+    "lantern", "larch", "lily", "linden", "maple", "marsh", "meadow", "mesa", "mill",
+    "moss", "oak", "olive", "orchard", "osprey", "otter", "peak", "pebble", "pine", "plain",
+    "pond", "poplar", "prairie", "quarry", "raven", "reef", "ridge", "river", "robin",
+    "rowan", "sage", "shore", "spring", "spruce", "stone", "stream", "summit", "tern",
+    "thicket", "thistle", "trail", "tulip", "valley", "violet", "walnut", "willow", "wren",
 )
+# fmt: on
 
 
 def is_valid_id(text: object) -> bool:

@@ -44,11 +44,11 @@ class Piece(NamedTuple):
     kind: Kind
 
 
-class Kind(Struct, frozen=True, gc=False):
+class Kind(Struct, frozen=True, gc=False, rename="camel"):
     """The few fields that decide where a record belongs."""
 
     type: Any = None
-    isQueued: Any = None
+    is_queued: Any = None
 
 
 _NO_KIND = Kind()

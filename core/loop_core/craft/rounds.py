@@ -157,7 +157,7 @@ class _Pass:
                 index.lines.append(line.number)
                 self.advance(line, piece.start)
                 index.sums.append(self.sum)
-                index.queued = index.queued or piece.kind.isQueued is True
+                index.queued = index.queued or piece.kind.is_queued is True
             index.total += 1
         self.advance(line, line.length)
 

@@ -31,31 +31,31 @@ _FIRST_TEXT_MAX = 1 << 20
 _TOKEN = TOKEN.encode()
 
 
-class Fields(Struct, gc=False):
+class Fields(Struct, gc=False, rename="camel"):
     """The header fields a row needs, of any type."""
 
     name: Any = None
     preview: Any = None
-    createdAt: Any = None
-    lastMessageAt: Any = None
-    lastUsedAt: Any = None
-    isFlagged: Any = None
-    isArchived: Any = None
-    hasUnread: Any = None
+    created_at: Any = None
+    last_message_at: Any = None
+    last_used_at: Any = None
+    is_flagged: Any = None
+    is_archived: Any = None
+    has_unread: Any = None
     hidden: Any = None
-    sessionStatus: Any = None
-    todoState: Any = None
+    session_status: Any = None
+    todo_state: Any = None
     labels: Any = None
-    messageCount: Any = None
+    message_count: Any = None
     model: Any = None
-    permissionMode: Any = None
-    workingDirectory: Any = None
-    sdkCwd: Any = None
+    permission_mode: Any = None
+    working_directory: Any = None
+    sdk_cwd: Any = None
     type: Any | UnsetType = UNSET
 
 
 _decode = msgspec.json.Decoder(Fields).decode
-_FIELD_NAMES = frozenset(Fields.__struct_fields__)
+_ENCODED = dict(zip(Fields.__struct_encode_fields__, Fields.__struct_fields__, strict=True))
 
 
 class Head(NamedTuple):
@@ -65,7 +65,6 @@ class Head(NamedTuple):
     line: bytes  # the first non-empty line, without LF
     blanks: int  # empty lines before it
     rest: bytes  # what was read behind it
-    whole: bool  # `line` is complete
 
 
 class Place(NamedTuple):
@@ -90,21 +89,19 @@ def read_head(path: str) -> Head:
     try:
         status = os.fstat(fd)
         if not stat.S_ISREG(status.st_mode):
-            os.read(fd, 0)
             raise OSError(22, "not a regular file", path)
         stamp = Stamp(status.st_mtime_ns, status.st_size, status.st_ino)
         data = os.read(fd, HEADER_LIMIT)
         end = data.find(b"\n")
         if end > 0:
-            return Head(stamp, data[:end], 0, data[end + 1 :], True)
+            return Head(stamp, data[:end], 0, data[end + 1 :])
         if end < 0 and len(data) >= status.st_size:
-            return Head(stamp, data, 0, b"", True)
+            return Head(stamp, data, 0, b"")
         for line in lines_in(fd, 0, status.st_size):
             after = line.offset + line.length + 1
             rest = os.pread(fd, HEADER_LIMIT, after)
-            whole = line.length <= _HEADER_MAX
-            return Head(stamp, line.data[:_HEADER_MAX], line.number - 1, rest, whole)
-        return Head(stamp, b"", 0, b"", True)
+            return Head(stamp, line.data[:_HEADER_MAX], line.number - 1, rest)
+        return Head(stamp, b"", 0, b"")
     finally:
         os.close(fd)
 
@@ -125,7 +122,7 @@ def _fields_of(head: Head, folder: str) -> tuple[Fields | None, str | None]:
             return None, f"the header cannot be read: {error}"
         if not isinstance(value, dict):
             return None, "the header is not an object"
-        fields = Fields(**{key: value[key] for key in value.keys() & _FIELD_NAMES})
+        fields = Fields(**{_ENCODED[key]: value[key] for key in value.keys() & _ENCODED.keys()})
     if isinstance(fields.type, str):
         return fields, "the header is missing; a message stands in its place"
     return fields, None
@@ -141,8 +138,8 @@ def _hidden_reason(head: Head, fields: Fields, place: Place) -> str | None:
             f"Craft-Agents lists a session only up to {HEADER_LIMIT}"
         )
     for value, name in (
-        (fields.workingDirectory, "workingDirectory"),
-        (fields.sdkCwd, "sdkCwd"),
+        (fields.working_directory, "workingDirectory"),
+        (fields.sdk_cwd, "sdkCwd"),
     ):
         if not isinstance(value, str) and truthy(value):
             return f"{name} is not text; Craft-Agents cannot load the session"
@@ -172,7 +169,7 @@ def _title(fields: Fields, head: Head, place: Place) -> tuple[str | None, str | 
             preview = clean_text(preview).partition("<")[0].strip()
         if preview:
             return safe_line(preview, TITLE_LIMIT), "preview"
-    if fields.messageCount != 0 or isinstance(fields.type, str):
+    if fields.message_count != 0 or isinstance(fields.type, str):
         text = _first_text(head, place.path)
         if text:
             return safe_line(text, TITLE_LIMIT), "user"
@@ -209,7 +206,7 @@ def _user_text(raw: bytes) -> str | None:
 
 
 def _directory(fields: Fields) -> str | None:
-    for value in (fields.workingDirectory, fields.sdkCwd):
+    for value in (fields.working_directory, fields.sdk_cwd):
         if isinstance(value, str) and value:
             return value if value[0] == "/" else expand_home(value)
     return None
@@ -222,9 +219,9 @@ def _labels(value: Any) -> tuple[str, ...]:
 
 
 def _status(fields: Fields, known: frozenset[str]) -> str:
-    value = fields.sessionStatus
+    value = fields.session_status
     if value is None:
-        value = fields.todoState
+        value = fields.todo_state
     return value if isinstance(value, str) and value in known else FALLBACK
 
 
@@ -236,16 +233,16 @@ def row_from(head: Head, place: Place, problem: str | None = None) -> SessionRow
     elif wrong is None:
         wrong = _hidden_reason(head, fields, place)
     changed = head.stamp.mtime_ns // 1_000_000
-    updated = milliseconds(fields.lastMessageAt)
+    updated = milliseconds(fields.last_message_at)
     if updated is None:
-        updated = milliseconds(fields.lastUsedAt)
+        updated = milliseconds(fields.last_used_at)
     if updated is None:
-        updated = milliseconds(fields.createdAt)
+        updated = milliseconds(fields.created_at)
     if updated is None:
         updated = changed
-    count = milliseconds(fields.messageCount)
+    count = milliseconds(fields.message_count)
     title, source = _title(fields, head, place)
-    mode = fields.permissionMode
+    mode = fields.permission_mode
     model = fields.model
     return SessionRow(
         key=SessionKey(place.store, place.ref),
@@ -257,11 +254,11 @@ def row_from(head: Head, place: Place, problem: str | None = None) -> SessionRow
         cwd=_directory(fields),
         title=title,
         title_source=source,
-        created_ms=milliseconds(fields.createdAt),
+        created_ms=milliseconds(fields.created_at),
         updated_ms=updated,
-        unread=truthy(fields.hasUnread),
-        pinned_ms=updated if fields.isFlagged is True else None,
-        archived=fields.isArchived is True,
+        unread=truthy(fields.has_unread),
+        pinned_ms=updated if fields.is_flagged is True else None,
+        archived=fields.is_archived is True,
         message_count=count if count is not None and count >= 0 else None,
         size=max(head.stamp.size - len(head.line) - head.blanks - 1, 0),
         model=safe_line(model, 120) if isinstance(model, str) and model else None,

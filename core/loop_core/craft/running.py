@@ -68,7 +68,7 @@ def _parse(data: bytes) -> tuple[int | None, float | None]:
         value = value.get("pid")
     if not jsonvalue.is_integer(value):
         return None, None
-    pid = jsonvalue.as_int(value)
+    pid = int(value)
     return (pid, started) if 0 < pid < 2**31 else (None, None)
 
 

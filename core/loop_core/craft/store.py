@@ -10,6 +10,7 @@ import os
 import queue
 import threading
 import time
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -295,17 +296,13 @@ class CraftStore:
             for root, some in changed.items():
                 scanner = self._scanners[root]
                 if some is None:
-                    for self._found[root] in scanner.scan():
-                        pass
+                    self._found[root] = deque(scanner.scan(), maxlen=1).pop()
                 else:
                     self._found[root] = scanner.refresh(some)
             return self._merged((), complete=True)
 
     def _scan_now(self) -> StoreScan:
-        last = StoreScan(store=self.id, complete=False)
-        for last in self.scan():
-            pass
-        return last
+        return deque(self.scan(), maxlen=1).pop()
 
     # --- one session
 
@@ -409,7 +406,7 @@ class CraftStore:
             raise SessionNotFound("the session went away meanwhile", place.folder)
         return row
 
-    def plan_trash(self, key: SessionKey, *, force: bool = False) -> TrashPlan:
+    def plan_trash(self, key: SessionKey, *, force: bool = False) -> TrashPlan:  # noqa: ARG002
         """See `SessionStore.plan_trash`; never while the application runs, forced or not."""
         place = self._live_place(key)
         row = self.look(key)

@@ -26,7 +26,7 @@ __all__ = [
     "portable_home",
 ]
 
-TOKEN = "{{SESSION_PATH}}"
+TOKEN = "{{SESSION_PATH}}"  # noqa: S105 - no secret, a place holder
 _TOKEN_BYTES = TOKEN.encode()
 
 _PathLike = str | os.PathLike[str]

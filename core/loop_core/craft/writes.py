@@ -86,7 +86,7 @@ def capabilities_of(
     if everything is None and queued and owner is not None:
         everything = _QUEUED.format(owner.reason)
     if everything is not None:
-        trash = everything
+        trash: str | None = everything
         if not read_only and row.trashed_ms is None:
             trash = None if owner is None else _no_trash(owner)
         return Capabilities(

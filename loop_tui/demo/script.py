@@ -25,6 +25,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 
+_HEAD = re.compile("^=== ", re.MULTILINE)
 _SLOT = re.compile("«(.+?)»")
 _ARGUMENT = re.compile(r"(?:^| )([A-Za-z]+)=")
 
@@ -78,7 +79,7 @@ def read_bank(name: str) -> dict[str, Topic]:
     """The topics of one file of the bank by slug, in order."""
     text = files("loop_tui.demo").joinpath("bank", f"{name}.txt").read_text(encoding="utf-8")
     topics: dict[str, Topic] = {}
-    for chunk in text.split("=== ")[1:]:
+    for chunk in _HEAD.split(text)[1:]:
         slug, _, rest = chunk.partition("\n")
         topics[slug] = _topic(slug, rest)
     return topics

@@ -97,13 +97,18 @@ def test_an_agent_at_work(tmp_path: Path) -> None:
     base = tmp_path / "demo"
     write_demo(base)
     stop = threading.Event()
-    before = set((base / "loop" / "sessions").glob("*/*/meta.json"))
+
+    def published() -> set[Path]:
+        found = (base / "loop" / "sessions").glob("*/*/meta.json")
+        return {path for path in found if not path.parent.name.startswith(".")}
+
+    before = published()
     worker = threading.Thread(target=grow, args=(base, stop, 0.01))
     worker.start()
     try:
         deadline = time.monotonic() + 20
         while time.monotonic() < deadline:
-            new = set((base / "loop" / "sessions").glob("*/*/meta.json")) - before
+            new = published() - before
             if new and len(SessionManager.open(next(iter(new))).messages) >= 6:
                 break
             time.sleep(0.02)

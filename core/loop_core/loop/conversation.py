@@ -22,7 +22,7 @@ from loop_core.loop.values import deep_equal
 if TYPE_CHECKING:
     from hashlib import _Hash
 
-__all__ = ["EMPTY", "Conversation", "Draft", "compare", "extended", "is_user_in"]
+__all__ = ["EMPTY", "Conversation", "Draft", "compare", "extended", "hash_of", "is_user_in"]
 
 _encode = msgspec.json.Encoder().encode
 
@@ -52,12 +52,25 @@ class Conversation(NamedTuple):
 EMPTY = Conversation((), array("Q"), array("Q"), 0, hashlib.sha256(), None)
 
 
+def hash_of(lines: Iterable[bytes]) -> str:
+    """The generation of lines without line feeds."""
+    digest = hashlib.sha256()
+    for line in lines:
+        digest.update(line + b"\n")
+    return digest.hexdigest()
+
+
 class Draft(NamedTuple):
     """A history about to be saved: its lines, and how many are unchanged from before."""
 
     lines: list[bytes]
     kept: int
     users: list[int]  # by role alone: the messages are not validated yet
+
+    def has_output(self, since: int) -> bool:
+        """Whether a message from index `since` on is not a user's."""
+        new_users = len(self.users) - bisect_left(self.users, since)
+        return max(0, len(self.lines) - since) > new_users
 
 
 def compare(old: Conversation, messages: Sequence[Any]) -> Draft:
@@ -106,7 +119,7 @@ def is_user_in(users: Sequence[int]) -> Callable[[int], bool]:
 
 
 def extended(
-    old: Conversation, lines: Iterable[bytes], path: str, first_line: int = 1
+    old: Conversation, lines: Iterable[bytes], path: str | None, first_line: int = 1
 ) -> Conversation:
     """`old` with more messages, validated; `lines` may be streamed.
 

@@ -22,16 +22,23 @@ from loop_core.loop.paths import MESSAGES_FILE, META_FILE
 from loop_core.loop.publish import Place
 from loop_core.loop.stream import iter_blocks, reader
 
-__all__ = ["Opened", "open_directory", "open_legacy"]
+__all__ = ["Opened", "OpenedLegacy", "open_directory", "open_legacy"]
 
 
 class Opened(NamedTuple):
-    """A valid session in memory. `place` is None for a version-2 file, `header_text` its line."""
+    """A valid published session in memory."""
 
     header: dict[str, Any]
     conversation: Conversation
-    place: Place | None = None
-    header_text: bytes = b""
+    place: Place
+
+
+class OpenedLegacy(NamedTuple):
+    """A valid version-2 session in memory; `header_text` is its header as written."""
+
+    header: dict[str, Any]
+    conversation: Conversation
+    header_text: bytes
 
 
 def open_directory(directory: str) -> Opened:
@@ -62,8 +69,7 @@ def _committed(path: str, envelope: Envelope) -> Conversation:
         raise
     try:
         with fsio.guarded(path):
-            if os.fstat(fd).st_size < envelope.end:
-                raise InvalidSession(path, "shorter than its metadata says")
+            _check_size(os.fstat(fd).st_size, envelope, path)
             found = extended(EMPTY, _lines(fd, envelope.start, envelope.end), path)
             generation = found.generation
             if found.size == envelope.bytes + 1:  # the range ends without its line feed
@@ -83,6 +89,11 @@ def _committed(path: str, envelope: Envelope) -> Conversation:
     if generation != envelope.generation:
         raise InvalidSession(path, "the messages do not have the checksum in the metadata")
     return found
+
+
+def _check_size(size: int, envelope: Envelope, path: str) -> None:
+    if size < envelope.end:
+        raise InvalidSession(path, "shorter than its metadata says")
 
 
 def _lines(fd: int, start: int, end: int) -> Iterator[bytes]:
@@ -107,7 +118,7 @@ def _count_lines(path: str, end: int) -> int:
         os.close(fd)
 
 
-def open_legacy(path: str) -> Opened:
+def open_legacy(path: str) -> OpenedLegacy:
     """A version-2 file. Raises as `open_directory`."""
     legacy = published(path, lambda: parse_legacy(path))
     check_cwd(legacy.header, path, legacy.line)
@@ -118,7 +129,7 @@ def open_legacy(path: str) -> Opened:
     finally:
         os.close(fd)
     _check_arrays(legacy.header, found, path, legacy.line)
-    return Opened(legacy.header, found, None, _as_utf8(legacy.raw))
+    return OpenedLegacy(legacy.header, found, _as_utf8(legacy.raw))
 
 
 def _texts(fd: int, legacy: Legacy) -> Iterator[bytes]:

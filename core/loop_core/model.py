@@ -186,13 +186,7 @@ class UnknownBlock(Struct, frozen=True, tag_field="block_type", tag="unknown"):
 
 
 Block = (
-    TextBlock
-    | ThinkingBlock
-    | ImageBlock
-    | AttachmentBlock
-    | ToolBlock
-    | NoteBlock
-    | UnknownBlock
+    TextBlock | ThinkingBlock | ImageBlock | AttachmentBlock | ToolBlock | NoteBlock | UnknownBlock
 )
 
 
@@ -370,3 +364,29 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     problems: tuple[Problem, ...] = ()
     unsupported: int = 0
     complete: bool = False
+
+
+# --- full text -------------------------------------------------------------------------
+
+
+class Piece(Struct, frozen=True, gc=False):
+    """A stretch of raw text of one message, for search: never for the screen."""
+
+    round: int  # -1: before the first user message
+    message: int
+    role: Literal["user", "assistant", "thinking", "tool"]
+    text: str
+    tool: str = ""  # the tool's name, for role "tool"
+
+
+class TextMark(Struct, frozen=True, gc=False):
+    """How far a session's text was read, and of what content.
+
+    `content` names the content: equal marks mean nothing new. `resume` is private to the
+    store: where the last round begins, so that a grown session is read on from there.
+    """
+
+    content: str
+    rounds: int = 0  # rounds read
+    damaged: int = 0  # lines that held no message
+    resume: tuple[int | str, ...] = ()

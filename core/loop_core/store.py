@@ -16,13 +16,17 @@ from loop_core.model import (
     Change,
     Detail,
     Hit,
+    ImageBlock,
     Intent,
     Page,
+    Piece,
     RawPage,
+    Round,
     SessionKey,
     SessionRow,
     Source,
     StoreScan,
+    TextMark,
     TrashPlan,
     WatchRoot,
 )
@@ -33,6 +37,18 @@ Cancelled = Callable[[], bool]
 def never_cancelled() -> bool:
     """The default for long reads that nobody will cancel."""
     return False
+
+
+class Texts(Protocol):
+    """One pass over a session's text: iterate it, then ask where it ended."""
+
+    first_round: int
+    """The first round this pass gives whole; above -1 only when it went on from `since`."""
+
+    def __iter__(self) -> Iterator[Piece]: ...
+
+    def mark(self) -> TextMark:
+        """The mark for the next pass; only after the last piece."""
 
 
 class SessionStore(Protocol):
@@ -98,6 +114,33 @@ class SessionStore(Protocol):
         self, key: SessionKey, text: str, *, cancelled: Cancelled = never_cancelled
     ) -> Iterator[Hit]:
         """Case-insensitive matches in the whole session, in order, streamed."""
+
+    def text_mark(self, key: SessionKey) -> TextMark:
+        """What content the session has now, from its metadata; no message is read."""
+
+    def texts(
+        self,
+        key: SessionKey,
+        *,
+        since: TextMark | None = None,
+        wanted: Callable[[bytes], bool] | None = None,
+        cancelled: Cancelled = never_cancelled,
+    ) -> Texts:
+        """The text of the session's messages, streamed in order.
+
+        `since` reads on where an earlier pass ended, from the start of its last round, when
+        the content only grew. `wanted` looks at a message's raw bytes; where it says no, the
+        message is passed over undecoded. Images and encoded data are left out.
+        """
+
+    def header(self, key: SessionKey) -> Any:
+        """The session's header as stored (a JSON value)."""
+
+    def rounds(self, key: SessionKey, *, cancelled: Cancelled = never_cancelled) -> Iterator[Round]:
+        """Every round whole, in order, one at a time."""
+
+    def image_data(self, key: SessionKey, block: ImageBlock) -> tuple[str, str] | None:
+        """Media type and base64 text of an image, or None when it is not to be had."""
 
     def details(self, key: SessionKey) -> tuple[Detail, ...]: ...
 

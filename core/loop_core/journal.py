@@ -32,6 +32,7 @@ __all__ = ["Entry", "Item", "ItemState", "Journal", "Way"]
 KEEP = 1000  # actions
 _SLACK = 250  # more than KEEP before the file is rewritten
 _LARGE = 16 * 1024 * 1024  # bytes: rewritten with the newest actions that fit in half of it
+_ABSURD = 8 * _LARGE  # bytes: nothing we wrote; kept aside unread
 
 
 class Journal:
@@ -156,6 +157,10 @@ class Journal:
                 return
             if self._stamp is None or stamp.inode != self._stamp.inode or stamp.size < self._at:
                 self._reset()
+            if stamp.size > _ABSURD:
+                self._stamp, self._bad = stamp, self._bad + 1
+                self._say(f"The journal is too large to be one: {self.path}")
+                return
             data = fsio.read_range(self.path, self._at, max(0, stamp.size - self._at))
         except LoopError as error:
             self._say(f"The journal cannot be read: {self.path}: {reason_of(error)}")
@@ -193,7 +198,7 @@ class Journal:
         """The newest actions in a fresh file; a broken one is kept aside first."""
         if self._bad:
             aside = f"{self.path}.broken-{datetime.now(UTC):%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:8]}"
-            fsio.copy_tree(self.path, aside)
+            fsio.rename(self.path, aside)
             self._say(f"The broken journal is kept as {aside}")
         for name in list(self._stacks.entries)[:-KEEP]:
             self._stacks.forget(name)

@@ -77,9 +77,7 @@ def move_in(plan: TrashPlan, store: SessionStore, entry_id: str | None = None) -
     system refuses; then everything is back where it was. Nothing is ever removed instead.
     """
     trash = plan.trash_dir
-    if os.path.islink(trash):
-        raise Refused("the trash is a symbolic link", trash)
-    fsio.make_private_dir(trash)
+    _require_own_trash(trash)
     with fsio.lock_dir(trash):
         _require_unchanged(plan)
         entry = _entry_for(plan, trash, entry_id or new_entry_id())
@@ -95,6 +93,16 @@ def move_in(plan: TrashPlan, store: SessionStore, entry_id: str | None = None) -
             _take_back(entry, store)
             raise
     return entry
+
+
+def _require_own_trash(trash: str) -> None:
+    """Make the trash, or refuse one that is not plainly ours."""
+    if os.path.islink(trash):
+        raise Refused("the trash is a symbolic link", trash)
+    fsio.make_private_dir(trash)
+    me = os.geteuid()
+    if me not in (0, os.lstat(trash).st_uid):
+        raise Refused("the trash belongs to another user", trash)
 
 
 def _require_unchanged(plan: TrashPlan) -> None:

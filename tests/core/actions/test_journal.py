@@ -182,6 +182,17 @@ def test_it_stays_bounded(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert path.stat().st_size <= 4000
 
 
+def test_an_absurd_size_is_kept_aside_unread(path: Path) -> None:
+    do(Journal(path), item("lost"))
+    os.truncate(path, 1 << 40)  # sparse
+    journal = Journal(path)
+    assert "too large" in journal.problems()[0]
+    assert journal.entries() == []
+    do(journal, item("next"))
+    assert [e.items[0].id for e in Journal(path).entries()] == ["next"]
+    assert [p.stat().st_size for p in path.parent.iterdir() if "broken" in p.name] == [1 << 40]
+
+
 def test_it_cannot_be_written(path: Path) -> None:
     """failures row 154: said once; undo still works in this run."""
     path.parent.mkdir()

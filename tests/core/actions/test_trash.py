@@ -151,6 +151,14 @@ def test_a_trash_that_cannot_be_made(box: Any, tmp_path: Path) -> None:
     assert box.ids() == {session}
 
 
+def test_somebody_elses_trash(box: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    session = box.add()
+    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1000)
+    with pytest.raises(Refused, match="another user"):
+        move(box, session)
+    assert box.ids() == {session}
+
+
 def other_file_system(monkeypatch: pytest.MonkeyPatch, below: Path, device: int) -> None:
     """Let everything below a directory look as if it lay on another file system."""
     real_lstat, real_rename = os.lstat, fsio_calls().rename_new

@@ -60,6 +60,7 @@ class Entry(Struct, kw_only=True):
     step: bool = True
     open: tuple[str, ...] = ()  # ids of the stores open at the time
     v: int = 1
+    tries: int = 0  # undos or redos in a row that reached nothing
     states: list[ItemState] = field(default_factory=list)
 
     @property
@@ -127,6 +128,7 @@ class Stacks:
     def _end(self, entry: Entry, way: Any, states: list[ItemState]) -> None:
         if len(states) != len(entry.items) or way not in ("do", "undo", "redo"):
             raise ValueError("an end that does not fit its action")
+        entry.tries = entry.tries + 1 if states == entry.states and way != "do" else 0
         entry.states = states
         if way == "do" and entry.step and "done" in states:
             reach = set(entry.open)

@@ -2,7 +2,8 @@
 
 Each session of the action goes back, or forth, by itself and only if it is still as the
 action left it; anything else is told with its reason and left alone. What cannot go for now
-(its program runs, the disk is full) stays to be tried again; what can never go is dropped.
+(its program runs, the disk is full) stays to be tried once more; what can never go, or failed
+twice in a row, is passed over.
 A session that goes to the trash again gets the entry name it had there, so that earlier and
 later actions of the journal still find it.
 """
@@ -55,8 +56,7 @@ def again(
             try:
                 touched |= steps.backward(item) if way == "undo" else steps.forward(item)
             except LoopError as error:
-                for_now = isinstance(error, _FOR_NOW) and not isinstance(error, _FOR_GOOD)
-                states[index] = wanted if for_now else "lost"
+                states[index] = wanted if _may_work_later(error, entry) else "lost"
                 failed.append(Failed(item.key, item.id, reason_of(error)))
             else:
                 states[index] = "undone" if way == "undo" else "done"
@@ -73,6 +73,12 @@ def again(
         of=entry.action,
     )
     return outcome, touched
+
+
+def _may_work_later(error: LoopError, entry: Entry) -> bool:
+    """Whether to keep the action for another try: once, so that it never blocks the others."""
+    for_now = isinstance(error, _FOR_NOW) and not isinstance(error, _FOR_GOOD)
+    return for_now and entry.tries == 0
 
 
 def _text(entry: Entry, way: Way, done: list[Done], failed: list[Failed]) -> str:

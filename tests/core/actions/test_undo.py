@@ -157,6 +157,25 @@ def test_refused_by_the_owner_stays(box: Any, open_actions: Open) -> None:
     assert box.archived() == set()
 
 
+def test_what_fails_twice_is_passed_over(box: Any, open_actions: Open) -> None:
+    """A refusal that does not end must not bar the way to earlier actions."""
+    first, second = box.add(), box.add()
+    open_actions(box).perform([box.key(first)], PIN)
+    open_actions(box).perform([box.key(second)], PIN)
+    real = box.perform
+
+    def refusing(change: Any) -> Any:
+        if change.id == second:
+            raise Refused("never again")
+        return real(change)
+
+    box.perform = refusing
+    for _ in range(2):
+        assert open_actions(box).undo().failed[0].reason == "never again"
+    assert open_actions(box).undo().done[0].id == first
+    assert open_actions(box).undo().text == "Nothing to undo"
+
+
 def test_only_stores_now_open(make_box: Any, open_actions: Open) -> None:
     one, two = make_box("one"), make_box("two")
     a, b = one.add("a"), two.add("b")

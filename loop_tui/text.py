@@ -58,6 +58,7 @@ class Glyphs(NamedTuple):
     bar: str
     cross: str
     wrapped: str
+    dash: str  # between two numbers
 
 
 UNICODE = Glyphs(
@@ -84,6 +85,7 @@ UNICODE = Glyphs(
     bar="│",
     cross="┼",
     wrapped="↳",
+    dash="–",
 )
 ASCII = Glyphs(
     unread="*",
@@ -109,6 +111,7 @@ ASCII = Glyphs(
     bar="|",
     cross="+",
     wrapped="\\",
+    dash="-",
 )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from loop_tui.layout.lines import Line, Segment, fill, hard_breaks, slice_segments
+from loop_tui.layout.lines import Line, Segment, fill, hard_breaks, settle, slice_segments
 from loop_tui.text import Glyphs, cell_width, clip, human_count
 
 __all__ = ["MAX_LINES", "code_lines", "highlight"]
@@ -92,7 +92,7 @@ def highlight(line: str, language: str) -> list[Segment]:
         at = end
     if at < len(line):
         found.append((line[at:], "code.text"))
-    return found
+    return found if line.isascii() else settle(found)
 
 
 def code_lines(

@@ -8,6 +8,7 @@ feed, a tab or anything else that moves the terminal's cursor.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 
 from loop_core.sanitize import safe
@@ -22,7 +23,9 @@ __all__ = [
     "hard_breaks",
     "line_text",
     "line_width",
+    "one_line",
     "plain",
+    "settle",
     "slice_segments",
     "wrap",
     "wrap_text",
@@ -32,8 +35,9 @@ Segment = tuple[str, str]
 Line = tuple[Segment, ...]
 
 _TAB = 4
-# A joiner swallows the cell of what follows it; before ASCII it only does harm.
-_LOOSE_JOINER = re.compile("\u200d(?=[\x00-\x7f]|$)")
+# A joiner swallows the cell of what follows it; before ASCII it only does harm, and at the
+# start of a text it has nothing to join.
+_LOOSE = re.compile("^[\u200d\ufe0f]+|\u200d+(?=[\x00-\x7f]|$)")
 
 
 def clean(text: str) -> str:
@@ -44,9 +48,29 @@ def clean(text: str) -> str:
     text = safe(text)
     if "\t" in text:
         text = text.expandtabs(_TAB)
-    if "\u200d" in text:
-        text = _LOOSE_JOINER.sub("", text)
+    if "\u200d" in text or "\ufe0f" in text:
+        text = _LOOSE.sub("", text)
     return text
+
+
+def one_line(text: str) -> str:
+    """`clean`, with line feeds as spaces."""
+    return clean(text.replace("\n", " "))
+
+
+def settle(segments: list[Segment]) -> list[Segment]:
+    """Move the ends of segments to ends of clusters: a cluster has one role."""
+    text = line_text(tuple(segments))
+    ends = [end for _, end, _ in spans(text)]
+    settled: list[Segment] = []
+    start = at = 0
+    for part, role in segments:
+        at += len(part)
+        end = ends[bisect_left(ends, at)] if ends else at
+        if end > start:
+            settled.append((text[start:end], role))
+            start = end
+    return settled
 
 
 def line_text(line: Line) -> str:

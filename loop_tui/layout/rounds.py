@@ -16,7 +16,17 @@ from loop_core.model import (
     ToolBlock,
     UnknownBlock,
 )
-from loop_tui.layout.lines import Line, Segment, clean, fill, line_width, plain, wrap, wrap_text
+from loop_tui.layout.lines import (
+    Line,
+    Segment,
+    clean,
+    fill,
+    line_width,
+    one_line,
+    plain,
+    wrap,
+    wrap_text,
+)
 from loop_tui.layout.markdown import CLIP, markdown_lines
 from loop_tui.layout.model import BlockId, Laid, LaidRound, Options, Part
 from loop_tui.layout.tools import (
@@ -33,6 +43,8 @@ from loop_tui.text import cell_width, clip, clock_time, duration, human_size
 __all__ = ["MAX_BODY", "layout", "layout_round"]
 
 MAX_BODY = 108
+_MAX_LINES = 1_000  # of a message
+_NARROW = 30  # below, fixed words may not fit and are cut
 _MAX_DEPTH = 6  # of calls inside calls that are indented
 _NOTE = {
     "error": ("failed", "note.error"),
@@ -86,6 +98,8 @@ class _Round:
 
     def _line(self, line: Line, depth: int = 0) -> None:
         pad = self.indent + 2 * depth
+        if self.body < _NARROW:
+            line = _fit(line, max(self.width - pad, 1))
         self.lines.append(((" " * pad, "text"), *line) if line else ())
 
     def _space(self) -> None:
@@ -182,8 +196,7 @@ class _Round:
             self._file(key, block, width, depth)
 
     def _text(self, key: BlockId, block: TextBlock, width: int, depth: int) -> None:
-        text = block.text[:CLIP]
-        hidden = len(block.text) > CLIP
+        text, hidden = _clipped(block.text)
         self._begin()
         if block.role == "user" and not depth:
             self._user(key, block, text, hidden=hidden)
@@ -214,7 +227,8 @@ class _Round:
 
     def _more(self, text: str, width: int) -> Line:
         glyphs = self.glyphs
-        shown, total = human_size(byte_size(text[:CLIP])), human_size(byte_size(text))
+        shown = human_size(byte_size(_clipped(text)[0]))
+        total = human_size(byte_size(text))
         note = f"{glyphs.ellipsis} {shown} of {total} shown {glyphs.separator} Enter opens it whole"
         return ((clip(note, width, glyphs.ellipsis), "more"),)
 
@@ -230,9 +244,8 @@ class _Round:
             self._part(key, block, [(*head, *peek)], enter="fold", body="", depth=depth)
             return
         bar: Line = ((f"{self.glyphs.bar} ", "quote.bar"),)
-        text = clean(block.text[:CLIP].strip("\n"))
-        lines = [head, *wrap(((text, "thinking.text"),), width, bar, bar)]
-        hidden = len(block.text) > CLIP
+        text, hidden = _clipped(block.text)
+        lines = [head, *wrap(((clean(text.strip("\n")), "thinking.text"),), width, bar, bar)]
         if hidden:
             lines.append((*bar, *self._more(block.text, width - 2)))
         self._part(key, block, lines, enter="fold", body="view" if hidden else "fold", depth=depth)
@@ -270,18 +283,17 @@ class _Round:
         details = f" {self.glyphs.separator} ".join(filter(None, (kind, human_size(block.size))))
         head: Line = ((f"{self.glyphs.folded} ", "tool.fold"), (word, "tool"), ("  ", "text"))
         room = width - line_width(head) - cell_width(details) - 2
-        name = clip(clean(block.name.replace("\n", " ")), max(room, 0), self.glyphs.ellipsis)
+        name = clip(one_line(block.name), max(room, 0), self.glyphs.ellipsis)
         segments: list[Segment] = [*head]
         if name:
             segments += [(name, "tool.target"), ("  ", "text")]
         room = max(width - line_width(tuple(segments)), 0)
-        segments.append((clip(clean(details), room, self.glyphs.ellipsis), "muted"))
+        segments.append((clip(one_line(details), room, self.glyphs.ellipsis), "muted"))
         self._part(key, block, [tuple(segments)], enter="view", body="", depth=depth)
 
     def _note(self, key: BlockId, block: NoteBlock, width: int, depth: int) -> None:
-        title = clip(clean(block.title.replace("\n", " ")), max(width - 2, 1), self.glyphs.ellipsis)
-        hidden = len(block.text) > CLIP
-        text = clean(block.text[:CLIP])
+        title = clip(one_line(block.title), max(width - 2, 1), self.glyphs.ellipsis)
+        text, hidden = _clipped(block.text)
         lines: list[Line]
         self._begin()
         if block.kind == "compaction":
@@ -301,7 +313,7 @@ class _Round:
             if block.kind in ("plan", "compaction"):
                 body = list(markdown_lines(text, inner, ascii=self.options.ascii, base="text"))
             else:
-                body = wrap_text(text.strip("\n"), inner, "note.text")
+                body = wrap_text(clean(text.strip("\n")), inner, "note.text")
             if hidden:
                 body.append(self._more(block.text, inner))
             lines += [(("  ", "text"), *part) if part else () for part in body]
@@ -313,7 +325,7 @@ class _Round:
         unfolded = self._open(key, default=False)
         self._begin(tight=not unfolded)
         glyph = self.glyphs.open if unfolded else self.glyphs.folded
-        name = clean(block.type.replace("\n", " ")) or "no type"
+        name = one_line(block.type) or "no type"
         size = human_size(byte_size(block.text))
         words = clip(f"{name} {self.glyphs.separator} {size}", max(width - 17, 0))
         head: Line = ((f"{glyph} ", "tool.fold"), ("unknown record", "note"), (" ", "text"))
@@ -325,6 +337,14 @@ class _Round:
             )
             lines += [(("  ", "text"), *line) for line in body]
         self._part(key, block, lines, enter="fold", body="view" if clipped else "fold", depth=depth)
+
+
+def _clipped(text: str) -> tuple[str, bool]:
+    """What of a message is laid out, and whether that is not all of it."""
+    shown = text[:CLIP]
+    if shown.count("\n") > _MAX_LINES:
+        shown = "\n".join(shown.split("\n", _MAX_LINES)[:_MAX_LINES])
+    return shown, len(shown) < len(text)
 
 
 def _fit(line: Line, width: int) -> Line:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from loop_core.model import ToolBlock
 from loop_tui.layout.code import code_lines
-from loop_tui.layout.lines import Line, Segment, clean, line_width
+from loop_tui.layout.lines import Line, Segment, clean, line_width, one_line
 from loop_tui.text import Glyphs, cell_width, clip, duration, human_count, human_size, pad
 
 __all__ = [
@@ -37,8 +37,11 @@ class Columns(NamedTuple):
 
 
 def byte_size(text: str) -> int:
-    """UTF-8 bytes of `text`; free for ASCII."""
-    return len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
+    """UTF-8 bytes of `text`; free for ASCII, in steps that let other threads run."""
+    if text.isascii():
+        return len(text)
+    steps = range(0, len(text), 1 << 20)
+    return sum(len(text[at : at + (1 << 20)].encode("utf-8", "replace")) for at in steps)
 
 
 def tool_size(tool: ToolBlock) -> int:
@@ -76,7 +79,7 @@ def tool_line(
         size = tool_size(tool)
         text = human_size(size) if tool.result is not None or size else ""
         end.append((pad(text, columns.size, "right", glyphs.ellipsis), "muted"))
-    verb = pad(tool.verb, min(columns.verb, max(width - 8, 1)), "left", glyphs.ellipsis)
+    verb = pad(one_line(tool.verb), min(columns.verb, max(width - 8, 1)), "left", glyphs.ellipsis)
     start: list[Segment] = [
         (f"{glyphs.open if unfolded else glyphs.folded} ", "tool.fold"),
         (verb, "tool.failed" if tool.status == "error" else "tool"),
@@ -86,7 +89,7 @@ def tool_line(
     if room < 6:
         end, room = end[:2], width - line_width(tuple(start)) - 3
     extra = _extra(tool, glyphs)
-    target = clean(tool.target.replace("\n", " "))
+    target = one_line(tool.target)
     if extra and cell_width(extra) + 12 <= room:
         shown = clip(target, room - cell_width(extra), glyphs.ellipsis)
         middle: list[Segment] = [(shown, _target_role(tool)), (extra, "faint")]
@@ -123,7 +126,7 @@ def summary(tools: Sequence[ToolBlock]) -> str:
             failed += 1
             continue
         verb = {"Run": "Ran"}.get(tool.verb, _PAST.get(tool.verb, tool.verb))
-        kind = verb if verb in _NOUN else f"Used {clean(tool.target or tool.name)}"
+        kind = verb if verb in _NOUN else f"Used {one_line(tool.target or tool.name)}"
         kinds[kind] = kinds.get(kind, 0) + 1
     parts: list[str] = []
     for kind, count in kinds.items():
@@ -216,7 +219,7 @@ def tool_body(
     for image in tool.result_images:
         kind = image.mime.removeprefix("image/")
         text = f"image {glyphs.separator} {kind} {glyphs.separator} {human_size(image.size)}"
-        lines.append(_label(clean(text), width, glyphs))
+        lines.append(_label(one_line(text), width, glyphs))
     if tool.result is None:
         words = "running" if tool.status == "running" else "no result recorded"
         lines.append(_label(words, width, glyphs))

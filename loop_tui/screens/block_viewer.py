@@ -140,7 +140,7 @@ class BlockViewer(ModalScreen[None]):
         if self._needle:
             at = f"{human_count(self._at + 1)} of " if self._found else ""
             count = human_count(len(self._found)) if self._found else "not found"
-            parts.insert(0, f"“{self._needle}” {at}{count}")
+            parts.insert(0, f'"{self._needle}" {at}{count}')
         if extra:
             parts.insert(0, extra)
         self.frame.border_subtitle = Content(f" {self.glyphs.separator} ".join(parts))

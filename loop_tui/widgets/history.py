@@ -21,7 +21,7 @@ from textual.widgets import Static
 from loop_core.errors import LoopError, StaleRevision, reason_of
 from loop_core.model import Detail, Hit, Page, Round, SessionKey, SessionRow
 from loop_tui.layout import BlockId, LaidRound, Options, layout_round
-from loop_tui.text import glyphs
+from loop_tui.text import clip, glyphs
 from loop_tui.widgets.find_input import FindInput
 from loop_tui.widgets.history_actions import HistoryActions
 from loop_tui.widgets.history_text import damage_text
@@ -252,8 +252,10 @@ class HistoryPane(HistoryActions, Widget):
         """Border title and subtitle, and the line about damage."""
         row, window = self.shown, self.window
         title = "" if row is None else row.title or "New session"
-        self.border_title = Content(title)
-        subtitle = "" if window is None else window.range_text
+        # Textual would cut it with an ellipsis that plain ASCII does not have.
+        room = max(self.size.width - 4, 1) if self.size.width else 200
+        self.border_title = Content(clip(title, room, self.glyphs.ellipsis))
+        subtitle = "" if window is None else window.range_text(self.glyphs.dash)
         if window is not None and (new := self.new_below):
             subtitle = f"{new:,} new below {self.glyphs.separator} {subtitle}"
         self.border_subtitle = Content(subtitle)
@@ -307,6 +309,7 @@ class HistoryPane(HistoryActions, Widget):
 
     def on_transcript_resized(self) -> None:
         if self.window is not None:
+            self._title()
             self.redraw(exact=False)
 
     # --- the edges

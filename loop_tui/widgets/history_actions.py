@@ -271,7 +271,9 @@ class HistoryActions(_Base):
         """Round n of N, bytes, and the damage known."""
         if self.window is None:
             return "No session is shown."
-        return where_text(self.window, self._round_here(), self.glyphs.separator)
+        return where_text(
+            self.window, self._round_here(), self.glyphs.separator, self.glyphs.dash
+        )
 
     # --- finding
 

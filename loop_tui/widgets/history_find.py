@@ -50,8 +50,8 @@ class Finder:
     def status(self) -> str:
         count = f"{len(self.hits):,}{'' if self.done else '+'}"
         if not self.hits:
-            return f"“{self.text}”: not found" if self.done else f"“{self.text}”: searching"
-        return f"“{self.text}”: {self.at + 1:,} of {count}"
+            return f'"{self.text}": ' + ("not found" if self.done else "searching")
+        return f'"{self.text}": {self.at + 1:,} of {count}'
 
 
 async def stream(

@@ -87,7 +87,7 @@ def damage_text(damage: Sequence[Damage]) -> str:
     return f"{head}: {lines}" if lines else head
 
 
-def where_text(window: Window, one: Round | None, separator: str) -> str:
+def where_text(window: Window, one: Round | None, separator: str, dash: str) -> str:
     """Round n of N, its messages and bytes, and all damage known."""
     parts: list[str] = []
     if one is not None:
@@ -95,7 +95,7 @@ def where_text(window: Window, one: Round | None, separator: str) -> str:
             parts.append("Before the first round")
         else:
             parts.append(f"Round {one.index + 1:,} of {window.total_rounds:,}")
-        parts.append(f"messages {one.start + 1:,}\N{EN DASH}{one.end:,} of {window.total:,}")
+        parts.append(f"messages {one.start + 1:,}{dash}{one.end:,} of {window.total:,}")
         if one.size:
             parts.append(human_size(one.size))
     if window.read_bytes:

@@ -93,8 +93,8 @@ class Transcript(ScrollView, can_focus=True, inherit_bindings=False):
 
     @property
     def line_room(self) -> int:
-        """Cells a line may take; 0 while the pane is hidden."""
-        return max(self.scrollable_content_region.width, 0)
+        """Cells a line may take, one short of the scrollbar; 0 while the pane is hidden."""
+        return max(self.scrollable_content_region.width - 1, 0)
 
     @property
     def at_end(self) -> bool:

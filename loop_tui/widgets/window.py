@@ -35,15 +35,14 @@ class Window:
         """Index of the last round here; `first - 1` when there is none."""
         return max((one.index for one in self.rounds), default=self.first - 1)
 
-    @property
-    def range_text(self) -> str:
+    def range_text(self, dash: str = "\N{EN DASH}") -> str:
         """``rounds 38–40 of 40``, in the counting of people."""
         if not self.total_rounds:
             return "no rounds"
         first, last = self.first + 1, max(self.last, self.first) + 1
         if first == last:
             return f"round {first:,} of {self.total_rounds:,}"
-        return f"rounds {first:,}\N{EN DASH}{last:,} of {self.total_rounds:,}"
+        return f"rounds {first:,}{dash}{last:,} of {self.total_rounds:,}"
 
     def _totals(self, page: Page) -> None:
         # A page read earlier may arrive later: a session only grows inside one revision.

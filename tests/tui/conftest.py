@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+
 from loop_core.errors import LoopError, StaleRevision
 from loop_core.model import (
     Block,

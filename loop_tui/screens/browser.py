@@ -35,6 +35,7 @@ from loop_tui.settings import Settings
 from loop_tui.state import VIEW_LABELS, Browse
 from loop_tui.state.projects import project_lines
 from loop_tui.state.views import members
+from loop_tui.text import cell_width, clip
 from loop_tui.widgets.bars import FooterBar, HeaderBar, StatusBar, Toast, ViewStrip
 from loop_tui.widgets.history import HistoryPane
 from loop_tui.widgets.line_list import LineList
@@ -50,6 +51,21 @@ PREVIEW_S = 0.04  # the cursor rests that long before its history loads
 IDLE_S = 2.0  # without a key for that long, rows may change places
 TOAST_S = {"info": 6.0, "good": 6.0, "warning": 10.0, "error": 12.0}
 HINT = "? shows every key · Enter opens · / filters · f changes the view · q goes back"
+
+
+class Viewer(HistoryPane):
+    """The history viewer; without a bottom border its range joins the title."""
+
+    def _title(self) -> None:
+        super()._title()
+        if self.screen.has_class("-wide") or not self.border_subtitle:
+            return
+        gap = f" {self.glyphs.separator} "
+        title, where = str(self.border_title or ""), str(self.border_subtitle)
+        room = self.size.width - 4 - cell_width(gap) - cell_width(where)
+        self.border_title = Content(
+            f"{clip(title, max(room, 8), self.glyphs.ellipsis)}{gap}{where}"
+        )
 
 
 class HistoryColumn(Vertical):
@@ -96,7 +112,7 @@ class BrowserScreen(Screen[None]):
         self.projects_pane = ProjectsPane(self.project_list)
         self.sessions_pane = SessionsPane(self.session_list)
         self.history_column = HistoryColumn(
-            HistoryPane(app.reader, ascii=app.ascii_only, now_ms=lambda: app.clock() * 1000)
+            Viewer(app.reader, ascii=app.ascii_only, now_ms=lambda: app.clock() * 1000)
         )
         self.pane: Pane = "sessions"
         self.scanning = True
@@ -167,7 +183,7 @@ class BrowserScreen(Screen[None]):
 
     def on_mount(self) -> None:
         self.set_class(self.ascii_only, "-ascii")
-        self.projects_pane.border_title = Content(" Views ")
+        self.projects_pane.border_title = Content("Views")
         self.places.arrange()
         self.set_focus(self.session_list)
         self.show_all()
@@ -314,7 +330,7 @@ class BrowserScreen(Screen[None]):
         position = self._position()
         pane = self.sessions_pane
         if self.has_class("-wide"):
-            pane.border_title, pane.border_subtitle = Content(f" {name} "), Content(f" {position} ")
+            pane.border_title, pane.border_subtitle = Content(name), Content(position)
         else:
             pane.border_title = Content(f"{name} {self.glyphs.separator} {position}")
             pane.border_subtitle = None
@@ -433,7 +449,7 @@ class BrowserScreen(Screen[None]):
             return False
         if self.sessions_pane.field.value != self.browse.text:
             self.sessions_pane.field.value = self.browse.text
-            self.sessions_pane.field.display = bool(self.browse.text)
+            self.sessions_pane.show_filter(shown=bool(self.browse.text))
         self.show_all()
         return True
 

@@ -7,7 +7,7 @@ list again (keys.md sections 2 and 3). All text is shown as `Content`, never as 
 from __future__ import annotations
 
 import time
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, Generic, NamedTuple, TypeVar
 
 from textual import events
 from textual.app import ComposeResult
@@ -17,6 +17,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Button, Input, Static
 
+Result = TypeVar("Result")
 GUARD_S = 0.2  # keys typed before the dialog could be read do not answer it
 
 
@@ -33,6 +34,8 @@ class Question(NamedTuple):
     danger: bool = False  # focus on Cancel, only `y` confirms, early keys are dropped
     ask_again: bool = False  # offers "don't ask again"
     typed: str = ""  # a word that has to be typed
+    does: str = ""  # what the key does, in the hint: "deletes"
+    separator: str = "·"
 
 
 class Answer(NamedTuple):
@@ -40,7 +43,17 @@ class Answer(NamedTuple):
     never_ask: bool = False
 
 
-class ConfirmDialog(ModalScreen[Answer]):
+class Modal(ModalScreen[Result], Generic[Result]):
+    """A screen above the browser, drawn in ASCII where the browser is."""
+
+    def __init__(self) -> None:
+        super().__init__(classes="dialog-screen")
+
+    def on_mount(self) -> None:
+        self.set_class(bool(getattr(self.app, "ascii_only", False)), "-ascii")
+
+
+class ConfirmDialog(Modal[Answer]):
     """Yes or no, by the keys of keys.md section 2."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -51,7 +64,7 @@ class ConfirmDialog(ModalScreen[Answer]):
     ]
 
     def __init__(self, question: Question) -> None:
-        super().__init__(classes="dialog-screen")
+        super().__init__()
         self.question = question
         self._painted: float | None = None
         self._never_ask = False
@@ -59,7 +72,7 @@ class ConfirmDialog(ModalScreen[Answer]):
     def compose(self) -> ComposeResult:
         q = self.question
         box = Vertical(id="dialog", classes="danger" if q.danger else "")
-        box.border_title = Content(f" {q.heading} ")
+        box.border_title = Content(q.heading)
         with box:
             for line in q.subject:
                 yield Static(Content(line), classes="dialog-subject")
@@ -83,14 +96,17 @@ class ConfirmDialog(ModalScreen[Answer]):
 
     def _hint(self) -> str:
         q = self.question
-        verb = q.confirm.lower()
+        does = q.does or f"{q.confirm.lower()}s"
+        gap = f"  {q.separator}  "
         if q.typed:
-            return f"type {q.typed} and Enter to go on - Esc cancels"
+            return f"type {q.typed}, then Enter{gap}Esc cancels"
         if q.danger:
-            return f"y: {verb} - n or Esc: cancel"
-        return f"Enter, y or {q.letter}: {verb} - n or Esc: cancel"
+            return f"y {does}{gap}n or Esc cancels"
+        again = f" or {q.letter}" if q.letter else ""
+        return f"Enter, y{again} {does}{gap}n or Esc cancels"
 
     def on_mount(self) -> None:
+        super().on_mount()
         q = self.question
         wanted = "#typed" if q.typed else "#cancel" if q.danger else "#confirm"
         self.query_one(wanted).focus(scroll_visible=False)
@@ -117,7 +133,7 @@ class ConfirmDialog(ModalScreen[Answer]):
             return
         if q.typed and self.query_one("#typed", Input).value.strip() != q.typed:
             self.query_one("#dialog-hint", Static).update(
-                Content(f"type the word {q.typed} to go on - Esc cancels")
+                Content(f"not yet: type the word {q.typed}")
             )
             return
         self.dismiss(Answer(confirmed=True, never_ask=self._never_ask))
@@ -159,25 +175,26 @@ class ArchiveDialog(ConfirmDialog):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("a", "yes", "Yes", show=False, id="archive")]
 
 
-class PromptDialog(ModalScreen["str | None"]):
+class PromptDialog(Modal["str | None"]):
     """One line of text: Enter saves, Esc leaves."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "Leave", show=False)]
 
-    def __init__(self, heading: str, value: str, *, hint: str = "Enter saves - Esc leaves") -> None:
-        super().__init__(classes="dialog-screen")
+    def __init__(self, heading: str, value: str, *, hint: str = "Enter saves, Esc leaves") -> None:
+        super().__init__()
         self.heading = heading
         self.value = value
         self.hint = hint
 
     def compose(self) -> ComposeResult:
         box = Vertical(id="dialog")
-        box.border_title = Content(f" {self.heading} ")
+        box.border_title = Content(self.heading)
         with box:
             yield Input(self.value, id="prompt", compact=True, select_on_focus=False)
             yield Static(Content(self.hint), id="dialog-hint")
 
     def on_mount(self) -> None:
+        super().on_mount()
         field = self.query_one("#prompt", Input)
         field.focus()
         field.cursor_position = len(self.value)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import ClassVar, Generic, TypeVar
+from typing import ClassVar, Generic
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 
 from loop_core.model import Detail
 from loop_tui.commands import (
@@ -23,11 +22,10 @@ from loop_tui.commands import (
     keys_label,
     keys_of,
 )
+from loop_tui.screens.dialogs import Modal, Result
 from loop_tui.text import cell_width, pad
 from loop_tui.widgets.line_list import LineList
 from loop_tui.widgets.text_list import TextLine, TextList
-
-Result = TypeVar("Result")
 
 MOVES: tuple[BindingType, ...] = (
     Binding("j,down", "lines(1)", "Down", show=False),
@@ -41,7 +39,7 @@ MOVES: tuple[BindingType, ...] = (
 )
 
 
-class ListScreen(ModalScreen[Result], Generic[Result]):
+class ListScreen(Modal[Result], Generic[Result]):
     """A box with a title and a list that moves like every other list."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -50,19 +48,20 @@ class ListScreen(ModalScreen[Result], Generic[Result]):
     ]
 
     def __init__(self, heading: str, *, ascii_only: bool = False, reading: bool = False) -> None:
-        super().__init__(classes="dialog-screen")
+        super().__init__()
         self.heading = heading
         self.listing = TextList(id="modal-list", ascii_only=ascii_only, reading=reading)
         self.hint = "Esc closes"
 
     def compose(self) -> ComposeResult:
         box = Vertical(id="listing")
-        box.border_title = Content(f" {self.heading} ")
-        box.border_subtitle = Content(f" {self.hint} ")
+        box.border_title = Content(self.heading)
+        box.border_subtitle = Content(self.hint)
         with box:
             yield self.listing
 
     def on_mount(self) -> None:
+        super().on_mount()
         self.listing.focus()
         self.fill()
 
@@ -123,9 +122,9 @@ def help_lines(
             on = command.id in here and reason is None
             spans = [(f"{keys}  ", "accent bold" if on else "faint")]
             spans.append((command.help, "text" if on else "faint"))
-            if reason:
-                spans.append((f"  ({reason})", "faint"))
             lines.append(TextLine(tuple(spans)))
+            if reason:
+                lines.append(TextLine(((" " * 18, "text"), (reason, "faint italic"))))
         lines.append(TextLine(()))
     lines += [
         TextLine(((f"  {text}", "muted"),))
@@ -202,7 +201,7 @@ class ChoiceScreen(ListScreen["tuple[Hashable, ...] | None"]):
         self.several = several
         self.chosen = set(chosen)
         self.hint = (
-            "Space ticks - Enter saves - Esc leaves" if several else "Enter chooses - Esc leaves"
+            "Space ticks, Enter saves, Esc leaves" if several else "Enter chooses, Esc leaves"
         )
 
     def fill(self) -> None:

@@ -11,10 +11,10 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Input
 
 from loop_core.model import SessionKey
+from loop_tui.screens.dialogs import Modal
 from loop_tui.state.views import fold, terms_of
 from loop_tui.widgets.line_list import LineList
 from loop_tui.widgets.text_list import TextLine, TextList
@@ -44,7 +44,7 @@ def matching(entries: Iterable[Entry], typed: str, cap: int = CAP) -> list[Entry
     return found[:cap]
 
 
-class PaletteScreen(ModalScreen["Entry | None"]):
+class PaletteScreen(Modal["Entry | None"]):
     """A field and what matches it. Typing filters, arrows move, Enter does it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -57,7 +57,7 @@ class PaletteScreen(ModalScreen["Entry | None"]):
     ]
 
     def __init__(self, entries: Sequence[Entry], *, ascii_only: bool = False) -> None:
-        super().__init__(classes="dialog-screen")
+        super().__init__()
         self.entries = entries
         self.field = Input(
             placeholder="a command, a project, a session", id="palette-field", compact=True
@@ -68,13 +68,14 @@ class PaletteScreen(ModalScreen["Entry | None"]):
 
     def compose(self) -> ComposeResult:
         box = Vertical(id="palette")
-        box.border_title = Content(" Palette ")
-        box.border_subtitle = Content(" Enter does it - Esc closes ")
+        box.border_title = Content("Palette")
+        box.border_subtitle = Content("Enter does it, Esc closes")
         with box:
             yield self.field
             yield self.listing
 
     def on_mount(self) -> None:
+        super().on_mount()
         self.field.focus()
         self._filter("")
 

@@ -242,7 +242,7 @@ class Places:
         if screen.pane == "projects":
             self.go("sessions")
         field = screen.sessions_pane.field
-        field.display = True
+        screen.sessions_pane.show_filter(shown=True)
         screen.set_focus(field)
         field.cursor_position = len(field.value)
         screen.show_footer()
@@ -260,7 +260,7 @@ class Places:
             screen.set_focus(screen.pane_target("history"), scroll_visible=False)
             return
         field = screen.sessions_pane.field
-        field.display = bool(field.value)
+        screen.sessions_pane.show_filter(shown=bool(field.value))
         screen.set_focus(screen.session_list, scroll_visible=False)
         screen.show_footer()
 
@@ -268,7 +268,7 @@ class Places:
         screen = self.screen
         field = screen.sessions_pane.field
         field.value = ""
-        field.display = False
+        screen.sessions_pane.show_filter(shown=False)
         screen.browse.filter("")
         screen.show_rows()
 

@@ -151,4 +151,5 @@ def question(
         danger=danger,
         ask_again=action in ("pin", "unpin", "archive", "restore"),
         typed="delete" if action == "purge" and many else "",
+        separator=glyphs.separator,
     )

@@ -278,6 +278,8 @@ class Triage:
             warning=safe_line(outcome.failed[0].reason),
             consequence=f"{AGENTS[rows[0].source]} may write its own state over this.",
             confirm="Do it anyway",
+            does="does it",
+            separator=screen.glyphs.separator,
             danger=True,
         )
         screen.app.push_screen(
@@ -366,6 +368,7 @@ class Triage:
             warning=f"{AGENTS[row.source]} is running it now: two of them would write one session.",
             consequence="Starts the agent in the session's folder.",
             confirm="Resume",
+            separator=self.screen.glyphs.separator,
             danger=True,
         )
 

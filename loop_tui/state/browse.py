@@ -156,7 +156,7 @@ class Browse:
         for row in problem_rows(snapshot.problems, snapshot.rows):
             self.rows[row.key] = row
         if snapshot.complete:
-            self.marks &= self.rows.keys()
+            self.marks.intersection_update(self.rows)
         if self.view == "unread":
             self.sticky = {
                 k for k in self.sticky if k in self.rows and in_view(self.rows[k], "active")
@@ -279,7 +279,7 @@ class Browse:
         if keys and keys <= self.marks:
             self.marks.clear()
             return 0
-        self.marks |= keys
+        self.marks.update(keys)
         return len(keys)
 
     # --- landmarks

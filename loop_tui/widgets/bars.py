@@ -158,6 +158,8 @@ class ViewStrip(Bar):
             cut = clip(piece, room - used, "")
             shown.append((cut, role))
             used += cell_width(cut)
+            if cut != piece:
+                break
         problems = self.counts.get("problems", 0)
         if problems and self.view != "problems":
             shown.append((" " * (width - used - len(human_count(problems)) - 2), "text"))

@@ -31,6 +31,7 @@ class LineList(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False
     """
 
     row_height: ClassVar[int] = 1
+    plain_ground: ClassVar[str] = ""  # where no row is
 
     class Highlighted(Message):
         """The cursor came to rest on another row, by key or mouse."""
@@ -65,7 +66,7 @@ class LineList(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False
         """The background of a row, by the names of `loop_tui.roles`."""
         if index == self.cursor:
             return "cursor" if self.has_focus else "cursor.blurred"
-        return ""
+        return self.plain_ground
 
     def selectable(self, index: int) -> bool:
         """Whether the cursor may rest on row `index`."""
@@ -168,7 +169,7 @@ class LineList(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False
         width = self._width
         index, line = divmod(y + self.scroll_offset.y, self.row_height)
         if not 0 <= index < len(self.items):
-            return Strip.blank(self.size.width, self.roles.rich("text"))
+            return Strip.blank(self.size.width, self.roles.rich("text", self.plain_ground))
         ground = self.ground(index)
         rich = self.roles.rich
         segments = [

@@ -8,9 +8,9 @@ from textwrap import wrap
 
 from rich.segment import Segment
 from textual.app import ComposeResult
-from textual.containers import Vertical
+from textual.containers import Horizontal, Vertical
 from textual.strip import Strip
-from textual.widgets import Input
+from textual.widgets import Input, Static
 
 from loop_core.model import SessionKey, SessionRow
 from loop_tui import text
@@ -96,6 +96,12 @@ class SessionsPane(Vertical):
         self.field = FilterInput(id="filter")
 
     def compose(self) -> ComposeResult:
-        self.field.display = False
-        yield self.field
+        with Horizontal(id="filter-line") as line:
+            line.display = False
+            yield Static("/", id="filter-sign")
+            yield self.field
         yield self.listing
+
+    def show_filter(self, *, shown: bool) -> None:
+        """Give the filter its line, or take it away."""
+        self.query_one("#filter-line").display = shown

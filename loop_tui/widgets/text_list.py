@@ -21,6 +21,8 @@ class TextLine(NamedTuple):
 class TextList(LineList[TextLine]):
     """Lines with or without a cursor; without one, movement scrolls."""
 
+    plain_ground = "surface"
+
     def __init__(self, *, id: str, ascii_only: bool = False, reading: bool = False) -> None:  # noqa: A002
         super().__init__(id=id, ascii_only=ascii_only)
         self.reading = reading  # no cursor: a text to read
@@ -30,9 +32,7 @@ class TextList(LineList[TextLine]):
         return self.reading or (super().selectable(index) and self.items[index].value is not None)
 
     def ground(self, index: int) -> str:
-        if self.reading:
-            return "surface"
-        return "cursor" if index == self.cursor else "surface"
+        return "cursor" if index == self.cursor and not self.reading else self.plain_ground
 
     def spans(self, index: int, line: int, width: int) -> list[Span]:  # noqa: ARG002 - one line
         item = self.items[index]

@@ -25,5 +25,7 @@ def browse(context: Context) -> int:
             from loop_tui.demo.session import growing
 
             closing.enter_context(growing(demo))
-        status: int = run(options, ascii_only=context.arguments.ascii, theme=context.arguments.theme)
+        status: int = run(
+            options, ascii_only=context.arguments.ascii, theme=context.arguments.theme
+        )
         return status

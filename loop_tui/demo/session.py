@@ -10,9 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 
-from loop_core.loop.manager import SessionManager
-
 from loop_core.loop.dates import now_ms
+from loop_core.loop.manager import SessionManager
 from loop_core.loop.paths import get_session_dir
 from loop_tui.demo.build import write_demo
 from loop_tui.demo.conversation import Conversation

@@ -83,6 +83,9 @@ def sources() -> Iterator[Path]:
 WRITERS = {
     # Standard output is pointed at /dev/null after a closed pipe.
     "loop_tui/__main__.py",
+    # Makes what fsio refuses to make: links, pipes, locked directories.
+    "loop_tui/demo/hostile/__init__.py",
+    "loop_tui/demo/hostile/places.py",
 }
 
 

@@ -25,7 +25,7 @@ from loop_core.sanitize import safe_line
 __all__ = ["Head", "Place", "read_head", "row_from"]
 
 TITLE_LIMIT = 400
-_READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+OPEN_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 _HEADER_MAX = 16 << 20
 _FIRST_TEXT_MAX = 1 << 20
 _TOKEN = TOKEN.encode()
@@ -85,7 +85,7 @@ def read_head(path: str) -> Head:
 
     Raises OSError; never blocks on a FIFO or device.
     """
-    fd = os.open(path, _READ)
+    fd = os.open(path, OPEN_FLAGS)
     try:
         status = os.fstat(fd)
         if not stat.S_ISREG(status.st_mode):
@@ -184,7 +184,7 @@ def _first_text(head: Head, path: str) -> str | None:
         if text:
             return text
     try:
-        fd = os.open(path, _READ)
+        fd = os.open(path, OPEN_FLAGS)
     except OSError:
         return None
     try:

@@ -8,18 +8,21 @@ say so (craft-format rule 1; failures row 55).
 from __future__ import annotations
 
 import os
+import stat
 import time
 from collections.abc import Iterable, Iterator
+from operator import attrgetter
 from typing import NamedTuple
 
 import msgspec
 
-from loop_core.craft.rows import Place, bare_row, read_head, row_from
+from loop_core.craft.quick import quick_row
+from loop_core.craft.rows import OPEN_FLAGS, Place, bare_row, read_head, row_from
 from loop_core.craft.sessions import SESSION_FILE
 from loop_core.craft.statuses import load_statuses
 from loop_core.craft.workspaces import Workspace
 from loop_core.errors import LoopError
-from loop_core.model import Problem, Project, SessionRow, Stamp
+from loop_core.model import Problem, Project, SessionKey, SessionRow, Stamp
 from loop_core.sanitize import safe_line
 from loop_core.store import Cancelled, never_cancelled
 from loop_core.trash import read_entries
@@ -28,7 +31,8 @@ __all__ = ["TRASH_NAME", "Found", "WorkspaceScanner"]
 
 TRASH_NAME = ".loop-tui-trash"
 _TMP = SESSION_FILE + ".tmp"
-_STEP = 500
+_STEP = 1000
+_ORDINARY = 4096  # bytes that hold the header of most sessions
 _LOOKS = (0.0, 0.002, 0.01, 0.03, 0.06, 0.1)
 _GAP_NS = 5_000_000_000  # a lone .tmp younger than this may still be renamed
 _LONE = (
@@ -45,12 +49,6 @@ class Found(NamedTuple):
     complete: bool = True
 
 
-class _Seen(NamedTuple):
-    stamp: Stamp | None
-    row: SessionRow
-    own: bool  # read from session.jsonl itself
-
-
 class WorkspaceScanner:
     """The sessions of one workspace, remembered between scans. Not for concurrent use."""
 
@@ -60,7 +58,8 @@ class WorkspaceScanner:
         self.root = workspace.root
         self.sessions = os.path.join(workspace.root, "sessions")
         self.trash = os.path.join(workspace.root, TRASH_NAME)
-        self._seen: dict[str, _Seen] = {}
+        self._rows_by_name: dict[str, SessionRow] = {}
+        self._unsure: set[str] = set()  # rows to be read again whatever their stamp says
         self._known: frozenset[str] = frozenset()
         self._known_stamp: object = object()
         self._missing: dict[str, bool] = {}
@@ -88,7 +87,7 @@ class WorkspaceScanner:
         self._read_statuses()
         try:
             with os.scandir(self.sessions) as entries:
-                listed = sorted(entries, key=lambda entry: entry.name, reverse=True)
+                listed = sorted(entries, key=attrgetter("name"), reverse=True)
         except (FileNotFoundError, NotADirectoryError) as error:
             yield self._without_sessions(error)
             return
@@ -96,18 +95,21 @@ class WorkspaceScanner:
             problem = self._problem(self.sessions, f"cannot be read: {error.strerror}")
             yield Found(self._rows(), (problem,), complete=False)
             return
-        names: dict[str, _Seen] = {}
+        rows: dict[str, SessionRow] = {}
         strays: list[Problem] = []
         for number, entry in enumerate(listed, start=1):
             if cancelled():
                 yield Found(self._rows(), complete=False)
                 return
-            seen = self._entry(entry, strays)
-            if seen is not None:
-                names[entry.name] = seen
+            name = entry.name
+            if entry.is_dir(follow_symlinks=False):  # told by the listing itself
+                rows[name] = self._session(name)
+            elif (row := self._other(entry, strays)) is not None:
+                rows[name] = row
             if number % _STEP == 0 and number < len(listed):
-                yield Found(tuple(one.row for one in names.values()), complete=False)
-        self._seen = names
+                yield Found(tuple(rows.values()), complete=False)
+        self._rows_by_name = rows
+        self._unsure &= rows.keys()
         self._problems = tuple(strays)
         yield self._finished()
 
@@ -121,22 +123,16 @@ class WorkspaceScanner:
             except OSError:
                 present = False
             if present:
-                self._seen[name] = self._session(name, linked=linked)
+                self._rows_by_name[name] = self._session(name, linked=linked)
             else:
-                self._seen.pop(name, None)
+                self._rows_by_name.pop(name, None)
         return self._finished()
 
     def look(self, name: str) -> SessionRow | None:
         """The row of one session as the disk has it now; None when its folder is gone."""
         self._read_statuses()
         self.refresh((name,))
-        seen = self._seen.get(name)
-        return None if seen is None else seen.row
-
-    def row_of(self, name: str) -> SessionRow | None:
-        """The row last seen."""
-        seen = self._seen.get(name)
-        return None if seen is None else seen.row
+        return self._rows_by_name.get(name)
 
     # --- inside
 
@@ -145,7 +141,7 @@ class WorkspaceScanner:
         return Found((*self._rows(), *trashed), (*self._problems, *problems))
 
     def _rows(self) -> tuple[SessionRow, ...]:
-        return tuple(seen.row for seen in self._seen.values())
+        return tuple(self._rows_by_name.values())
 
     def _problem(self, path: str, reason: str) -> Problem:
         return Problem(store=self.store, path=path, reason=reason, kind="unreadable")
@@ -153,14 +149,14 @@ class WorkspaceScanner:
     def _without_sessions(self, error: OSError) -> Found:
         """No `sessions` folder: an empty workspace, or one that is not there at all."""
         if os.path.isdir(self.root) or self.workspace.remote:
-            self._seen = {}
+            self._rows_by_name = {}
             return self._finished()
         reason = f"workspace {safe_line(self.workspace.name, 80)}: the folder is not there"
         problem = Problem(store=self.store, path=self.root, reason=reason, kind="store", line=None)
         if isinstance(error, NotADirectoryError):
             problem = self._problem(self.root, "workspace is not a folder")
         # The disk may come back: what was there is kept.
-        return Found(self._rows(), (problem,), complete=not self._seen)
+        return Found(self._rows(), (problem,), complete=not self._rows_by_name)
 
     def _read_statuses(self) -> None:
         path = os.path.join(self.root, "statuses", "config.json")
@@ -172,9 +168,10 @@ class WorkspaceScanner:
         if stamp != self._known_stamp:
             self._known_stamp = stamp
             self._known = frozenset(status.id for status in load_statuses(self.root))
-            self._seen = {name: one._replace(stamp=None) for name, one in self._seen.items()}
+            self._unsure.update(self._rows_by_name)
 
-    def _entry(self, entry: os.DirEntry[str], strays: list[Problem]) -> _Seen | None:
+    def _other(self, entry: os.DirEntry[str], strays: list[Problem]) -> SessionRow | None:
+        """What is no folder: a link to one is a row, anything else a problem."""
         try:
             linked = entry.is_symlink()
             if entry.is_dir():
@@ -195,66 +192,87 @@ class WorkspaceScanner:
         return None
 
     def _place(self, name: str, file: str, *, linked: bool) -> Place:
-        folder = os.path.join(self.sessions, name)
-        return Place(
-            self.store,
-            folder,
-            folder,
-            name,
-            os.path.join(folder, file),
-            self.root,
-            self._known,
-            linked,
-        )
+        folder = f"{self.sessions}/{name}"
+        path = f"{folder}/{file}"
+        return Place(self.store, folder, folder, name, path, self.root, self._known, linked)
 
-    def _session(self, name: str, *, linked: bool) -> _Seen:
+    def _session(self, name: str, *, linked: bool = False) -> SessionRow:
         """One session folder: unchanged, read anew, or with the reason why it cannot be."""
-        old = self._seen.get(name)
+        old = None if name in self._unsure else self._rows_by_name.get(name)
         path = f"{self.sessions}/{name}/{SESSION_FILE}"
         for wait in _LOOKS:
             if wait:
                 time.sleep(wait)
             try:
-                if old is not None and old.stamp is not None and old.own:
+                if old is not None:
                     status = os.stat(path)
                     if old.stamp == (status.st_mtime_ns, status.st_size, status.st_ino):
                         return old
-                head = read_head(path)
+                row = self._read(name, path, linked=linked)
             except FileNotFoundError:
-                if not wait and not self._may_come_back(name, old):
+                if not wait and not self._may_come_back(name):
                     break
                 continue
             except OSError as error:
+                self._unsure.add(name)
                 place = self._place(name, SESSION_FILE, linked=linked)
-                return _Seen(None, bare_row(place, _unreadable(error), _changed(path)), own=True)
-            row = row_from(head, self._place(name, SESSION_FILE, linked=linked))
-            return _Seen(head.stamp, self._with_folder(row), own=True)
-        return self._without_file(name, old, linked=linked)
+                return bare_row(place, _unreadable(error), _changed(path))
+            self._unsure.discard(name)
+            return row
+        return self._without_file(name, linked=linked)
 
-    def _may_come_back(self, name: str, old: _Seen | None) -> bool:
+    def _read(self, name: str, path: str, *, linked: bool) -> SessionRow:
+        """The row from the file itself; the ordinary session in one open and one read."""
+        fd = os.open(path, OPEN_FLAGS)
+        try:
+            status = os.fstat(fd)
+            if not linked and stat.S_ISREG(status.st_mode):
+                data = os.read(fd, _ORDINARY)
+                end = data.find(b"\n")
+                if end > 0:
+                    key = SessionKey(self.store, path[: -len(SESSION_FILE) - 1])
+                    row = quick_row(
+                        data[:end],
+                        status,
+                        key=key,
+                        name=name,
+                        path=path,
+                        project=self.root,
+                        known=self._known,
+                    )
+                    if row is not None:
+                        return row if row.cwd == key.ref else self._with_folder(row)
+        finally:
+            os.close(fd)
+        row = row_from(read_head(path), self._place(name, SESSION_FILE, linked=linked))
+        return self._with_folder(row)
+
+    def _may_come_back(self, name: str) -> bool:
         """Whether a missing file is worth waiting for: the application writes just now."""
-        if old is not None:
-            return old.own
-        stamp = _stamp(os.path.join(self.sessions, name, _TMP))
+        if name in self._rows_by_name:
+            return name not in self._unsure
+        stamp = _stamp(f"{self.sessions}/{name}/{_TMP}")
         return stamp is not None and time.time_ns() - stamp.mtime_ns < _GAP_NS
 
-    def _without_file(self, name: str, old: _Seen | None, *, linked: bool) -> _Seen:
+    def _without_file(self, name: str, *, linked: bool) -> SessionRow:
+        """No `session.jsonl`: a crash left a lone `.tmp`, or the folder holds no session."""
+        old = self._rows_by_name.get(name)
+        self._unsure.add(name)
         place = self._place(name, _TMP, linked=linked)
         try:
             head = read_head(place.path)
         except OSError:
             place = self._place(name, SESSION_FILE, linked=linked)
-            row = bare_row(place, "no session.jsonl in this folder", _changed(place.folder))
-            return _Seen(None, row, own=False)
+            return bare_row(place, "no session.jsonl in this folder", _changed(place.folder))
         young = time.time_ns() - head.stamp.mtime_ns < _GAP_NS
-        if young and old is not None and old.own:
-            return old._replace(stamp=None)  # looked at again by every scan until it is clear
-        return _Seen(None, self._with_folder(row_from(head, place, _LONE)), own=False)
+        if young and old is not None and old.path.endswith(SESSION_FILE):
+            return old  # still the application's gap; every scan looks again until it is clear
+        return self._with_folder(row_from(head, place, _LONE))
 
     def _with_folder(self, row: SessionRow) -> SessionRow:
         """Mark a session whose working directory is gone; each directory is looked at once."""
         cwd = row.cwd
-        if cwd is None or cwd.startswith(self.sessions):
+        if cwd is None or cwd == row.key.ref:
             return row
         missing = self._missing.get(cwd)
         if missing is None:

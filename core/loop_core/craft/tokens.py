@@ -82,6 +82,9 @@ def expand_session_path(value: Any, folder: _PathLike) -> Any:
 
 def _inside_string(folder: _PathLike) -> bytes:
     """The folder as it stands inside a JSON string."""
+    text = _forward(folder)
+    if text.isprintable() and '"' not in text and "\\" not in text:
+        return text.encode()
     return jsonvalue.dumps(_forward(folder))[1:-1]
 
 

@@ -7,7 +7,6 @@ stores writes nothing and makes nothing.
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import platformdirs
@@ -72,22 +71,37 @@ def craft_dirs(options: Options) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def open_stores(options: Options) -> list[SessionStore]:
+def open_stores(options: Options, own: OwnPlaces) -> list[SessionStore]:
     """The stores of the options, Loop's first; each at most once."""
     stores: list[SessionStore] = []
-    trace = None if options.trace_dir is None else Path(os.path.abspath(options.trace_dir))
-    roots = [] if options.no_loop else [agent_dir(options)]
-    roots += [os.path.abspath(path) for path in options.sessions]
+    roots = {} if options.no_loop else {agent_dir(options): False}
+    for path in options.sessions:
+        roots.setdefault(os.path.abspath(path), True)
     if roots:
         from loop_core.loop.store import LoopStore
 
-        for root in dict.fromkeys(roots):
-            stores.append(LoopStore(root, trace_root=trace, read_only=options.read_only))
+        for root, collection in roots.items():
+            store = LoopStore(
+                root,
+                collection=collection,
+                trace_root=options.trace_dir,
+                read_only=options.read_only,
+                cache_dir=os.path.join(own.cache, "rounds"),
+            )
+            stores.append(store)
     if not options.no_craft:
         from loop_core.craft.store import stores_in
 
         stores += stores_in(craft_dirs(options), read_only=options.read_only)
     return stores
+
+
+def trace_roots(options: Options) -> tuple[str, ...]:
+    """Where traces may lie outside the stores: the one named, or beside named collections."""
+    if options.trace_dir is not None:
+        return (os.path.abspath(options.trace_dir),)
+    above = [os.path.dirname(os.path.dirname(os.path.abspath(p))) for p in options.sessions]
+    return tuple(dict.fromkeys(os.path.join(path, "traces") for path in above))
 
 
 def store_paths(options: Options, stores: tuple[SessionStore, ...]) -> list[tuple[str, str]]:

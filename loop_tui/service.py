@@ -7,7 +7,6 @@ stores it is told of or finds, keeps one `Library` and one `Actions` over them, 
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -77,7 +76,7 @@ class Service:
             self.library,
             Journal(own.journal, writable=not options.read_only),
             read_only=options.read_only,
-            trusted=() if options.trace_dir is None else (os.path.abspath(options.trace_dir),),
+            trusted=places.trace_roots(options),
             changed=self.library.refresh,
         )
         self.recovered: tuple[str, ...] = ()
@@ -91,7 +90,8 @@ class Service:
         A missing directory is an empty store. `recovered` says what was finished, and what
         could not be. With `read_only` nothing is touched.
         """
-        service = cls(options, places.open_stores(options), places.own_places(options.base))
+        own = places.own_places(options.base)
+        service = cls(options, places.open_stores(options, own), own)
         service.recovered = service.actions.recover()
         return service
 

@@ -129,11 +129,11 @@ class Journal:
         if not self._writable:
             raise ReadOnly("nothing is changed in read-only mode", self.path)
         with self._locked():
-            self._read()
+            self._load()
             if self._torn or self._bad:
                 self._rewrite()
             fsio.append_line(self.path, _encode(line))
-            self._read()
+            self._load()
             if len(self._stacks.entries) > KEEP + _SLACK or self._at > _LARGE:
                 self._rewrite()
 
@@ -145,26 +145,26 @@ class Journal:
             yield
 
     def _read(self) -> None:
-        """Catch up with the file."""
-        if self._memory:
-            return
+        """Catch up with the file as far as it can be read."""
         try:
-            stamp = fsio.stamp_of(self.path)
-            if stamp == self._stamp:
-                return
-            if stamp is None:
-                self._reset()
-                return
-            if self._stamp is None or stamp.inode != self._stamp.inode or stamp.size < self._at:
-                self._reset()
-            if stamp.size > _ABSURD:
-                self._stamp, self._bad = stamp, self._bad + 1
-                self._say(f"The journal is too large to be one: {self.path}")
-                return
-            data = fsio.read_range(self.path, self._at, max(0, stamp.size - self._at))
+            self._load()
         except LoopError as error:
             self._say(f"The journal cannot be read: {self.path}: {reason_of(error)}")
+
+    def _load(self) -> None:
+        stamp = None if self._memory else fsio.stamp_of(self.path)
+        if self._memory or stamp == self._stamp:
             return
+        if stamp is None:
+            self._reset()
+            return
+        if self._stamp is None or stamp.inode != self._stamp.inode or stamp.size < self._at:
+            self._reset()
+        if stamp.size > _ABSURD:
+            self._stamp, self._bad = stamp, self._bad + 1
+            self._say(f"The journal is too large to be one: {self.path}")
+            return
+        data = fsio.read_range(self.path, self._at, max(0, stamp.size - self._at))
         self._stamp = stamp
         self._feed(data)
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from loop_core import trash
-from loop_core.errors import NotUndoable, Refused, SessionNotFound
+from loop_core.errors import NotUndoable, Refused, SessionNotFound, StorageFailed
 from loop_core.journal import Item
 from loop_core.model import Change, Intent, SessionKey, SessionRow
 from loop_core.outcome import Reverted
@@ -138,7 +138,13 @@ class Steps:
         raise NotUndoable("a permanent removal cannot be taken back")
 
     def _change(self, change: Change) -> set[str]:
-        row = self._library.store_of(change.key).perform(change)
+        store = self._library.store_of(change.key)
+        try:
+            row = store.perform(change)
+        except StorageFailed:
+            # It may have failed after the value was published (a directory that could not be
+            # synced). A second call leaves what is so already, or tells the truth.
+            row = store.perform(change)
         fields = {name for edit in change.edits for name in _SHOWN_BY.get(edit.field, ())}
         self._remember(change.key, row.title, {name: getattr(row, name) for name in fields})
         touched = {change.path, row.path}

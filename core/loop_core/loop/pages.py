@@ -6,17 +6,13 @@ the new bytes are read; when earlier history was replaced, its `revision` change
 
 from __future__ import annotations
 
-import os
 import threading
 import zlib
-from array import array
 from bisect import bisect_left
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from loop_core.errors import InvalidArgument, SessionNotFound
 from loop_core.loop.history import (
-    IndexMismatch,
     Range,
     iter_lines,
     read_exactly,
@@ -77,7 +73,7 @@ class Book:
 
     def __init__(self, cache: RoundCache) -> None:
         self._cache = cache
-        self._lock = threading.RLock()
+        self.lock = threading.RLock()
         self._content: Content | None = None
         self._tail: tuple[int, int] | None = None
         self._epoch = 0
@@ -99,7 +95,7 @@ class Book:
 
     def follow(self, fd: int, content: Content, cancelled: Cancelled = never_cancelled) -> None:
         """Make the index fit `content`, reading as little as possible."""
-        with self._lock:
+        with self.lock:
             old, self._content = self._content, content
             if old is not None and old.identity == content.identity and old.where == content.where:
                 return
@@ -115,7 +111,7 @@ class Book:
 
     def rebuild(self, fd: int, cancelled: Cancelled = never_cancelled) -> None:
         """The index did not fit its bytes: make it from the messages."""
-        with self._lock:
+        with self.lock:
             if self._content is not None:
                 self.damage = {}
                 self._build(fd, self._content, cancelled)
@@ -202,16 +198,22 @@ class Book:
             first += 1
         return first, last
 
-    def read(self, fd: int, first: int, last: int) -> Chapter:
-        """The lines of rounds [first, last). Raises IndexMismatch, OSError."""
-        with self._lock:
+    def read(self, fd: int, first: int, last: int, *, checked: bool = True) -> Chapter:
+        """The lines of rounds [first, last). Raises IndexMismatch, OSError.
+
+        `checked` False takes the lines as they are, for an index that was made just now.
+        """
+        with self.lock:
             content, index = self._content, self.index
             if content is None:
                 raise SessionNotFound("nothing was read yet")
             start, end, begin, stop = index.span(first, last)
+            if index.length == 0:
+                self.read_bytes = 0
+                return Chapter(0, 0, 0, 0, [], 0)
             if stop - begin > ROUND_BUDGET:
                 return self._read_ends(fd, content.where, first, last)
-            lines = read_lines(fd, content.where, index, first, last)
+            lines = read_lines(fd, content.where, index, first, last, checked=checked)
             self.read_bytes = stop - begin
             if last >= len(index) and lines:
                 self._note_tail(lines[-1][-_SAMPLE:] + b"\n")
@@ -260,23 +262,10 @@ class Book:
                 return line
         return None
 
-    def every_line(self, fd: int) -> Iterator[tuple[int, bytes]]:
-        """Every line with its message index, streamed. Oversized ones become damage."""
-        where = self._content.where if self._content is not None else Range(os.devnull, 0, 0)
-        for at, line in enumerate(iter_lines(fd, where.base, where.length)):
-            if line is None:
-                number = at + where.first_line
-                self.damage[number] = Damage(number, "a line too long to read")
-            else:
-                yield at, line
-
     def all_damage(self) -> tuple[Damage, ...]:
         """What is known to be damaged, in the order of lines."""
-        with self._lock:
+        with self.lock:
             return tuple(self.damage[number] for number in sorted(self.damage))
-
-    def users(self) -> array[int]:
-        return self.index.messages
 
 
 def _named(content: Content) -> tuple[object, ...]:
@@ -288,6 +277,3 @@ def _named(content: Content) -> tuple[object, ...]:
 
 def _is_message(value: Any) -> bool:
     return isinstance(value, dict) and value.get("role") in ("user", "assistant", "toolResult")
-
-
-__all__ += ["IndexMismatch"]

@@ -1,0 +1,136 @@
+"""Working directories of sessions, and the projects they make.
+
+A session belongs to the project of its real working directory when the folder it lies in is
+named by that directory's hash, or when the folder was named by the user. Any other session
+belongs to the folder's own global project (loop-format, "Our decisions" 7).
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from typing import Any, NamedTuple
+
+from loop_core import fsio
+from loop_core.errors import LoopError
+from loop_core.jsonvalue import JsonSyntaxError, loads
+from loop_core.loop.paths import os_path, workspace_hash
+from loop_core.model import Project
+from loop_core.sanitize import safe_line
+
+__all__ = ["Folder", "Folders", "read_names"]
+
+_NAMES_LIMIT = 4 << 20
+
+
+class Folder(NamedTuple):
+    """A working directory: its real path, its hash, and whether it is gone."""
+
+    real: str
+    digest: str
+    missing: bool
+
+
+class Folders:
+    """Working directories looked at once a scan, and the projects made of them."""
+
+    def __init__(self, store: str) -> None:
+        self.store = store
+        self.projects: dict[str, Project] = {}
+        self._names: dict[str, str] = {}
+        self._seen: dict[str, Folder] = {}
+
+    def look_again(self) -> None:
+        """Forget which directories exist; projects keep their keys."""
+        self._seen = {}
+
+    def rename(self, names: dict[str, str]) -> None:
+        """Use these names of directories from now on, for projects already made too."""
+        if names == self._names:
+            return
+        self._names = names
+        for key, project in self.projects.items():
+            if project.cwd is not None:
+                self.projects[key] = self._for_folder(key, project.cwd, project.path)
+
+    def folder(self, cwd: str) -> Folder:
+        found = self._seen.get(cwd)
+        if found is None:
+            found = self._seen[cwd] = _look(cwd)
+        return found
+
+    def project_of(self, cwd: str, collection: str, *, named: bool) -> str:
+        """Key of the project of a session with `cwd` in `collection`.
+
+        `named`: the user named this collection; its sessions are grouped by directory.
+        """
+        if cwd:
+            folder = self.folder(cwd)
+            if named or folder.digest == os.path.basename(collection):
+                key = f"{self.store}|{folder.real}"
+                if key not in self.projects:
+                    self.projects[key] = self._for_folder(key, folder.real, collection)
+                return key
+        key = f"{self.store}|in:{collection}"
+        if key not in self.projects:
+            self.projects[key] = self._for_collection(key, collection)
+        return key
+
+    def _for_folder(self, key: str, real: str, collection: str) -> Project:
+        name = self._names.get(real) or os.path.basename(real) or real
+        return Project(
+            key=key,
+            source="loop",
+            store=self.store,
+            name=safe_line(name, 200),
+            cwd=real,
+            path=collection,
+            parent=safe_line(_short(os.path.dirname(real)), 300),
+        )
+
+    def _for_collection(self, key: str, collection: str) -> Project:
+        return Project(
+            key=key,
+            source="loop",
+            store=self.store,
+            name=safe_line(os.path.basename(collection) or collection, 200),
+            path=collection,
+            parent=safe_line(_short(os.path.dirname(collection)), 300),
+            kind="global",
+        )
+
+
+def _look(cwd: str) -> Folder:
+    try:
+        path = os_path(cwd)
+        missing = not stat.S_ISDIR(os.stat(path).st_mode)
+    except ValueError:
+        return Folder(cwd, "", missing=True)
+    except OSError:
+        missing = True
+    # Loop hashes the real path; a directory that is gone was stored in that form.
+    real = cwd if missing else os.fsdecode(os.path.realpath(path))
+    try:
+        return Folder(real, workspace_hash(cwd), missing)
+    except (OSError, ValueError, LoopError):
+        return Folder(real, "", missing)
+
+
+def _short(path: str) -> str:
+    home = os.path.expanduser("~")
+    return "~" + path[len(home) :] if path == home or path.startswith(home + "/") else path
+
+
+def read_names(agent_dir: str) -> dict[str, str]:
+    """Project names the web interface keeps, by directory; {} when there are none to use."""
+    try:
+        raw = fsio.read_file(os.path.join(agent_dir, "web-ui", "projects.json"), limit=_NAMES_LIMIT)
+        entries: Any = loads(raw)
+    except (LoopError, JsonSyntaxError):
+        return {}
+    names: dict[str, str] = {}
+    for entry in entries if isinstance(entries, list) else ():
+        cwd, name = (entry.get(k) for k in ("cwd", "name")) if isinstance(entry, dict) else ("", "")
+        if isinstance(cwd, str) and isinstance(name, str) and cwd.startswith("/") and name.strip():
+            names[cwd] = name.strip()
+    return names

@@ -1,0 +1,332 @@
+"""Loop's sessions as a store of the browser (`SessionStore`).
+
+One store is an agent directory with all its collections, or one collection the user named.
+The work is elsewhere: `scan` finds, `reader` reads, `changes` plans and writes.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import platformdirs
+
+from loop_core.errors import InvalidArgument, LoopError, ReadOnly, Refused, SessionNotFound
+from loop_core.loop import changes
+from loop_core.loop.details import details_of
+from loop_core.loop.finding import find
+from loop_core.loop.membership import set_members
+from loop_core.loop.paths import is_session_id
+from loop_core.loop.reader import Reader
+from loop_core.loop.recovery import recover_collection
+from loop_core.loop.scan import Scanner
+from loop_core.loop.traces import owner_of
+from loop_core.loop.trashing import plan_trash
+from loop_core.model import (
+    Capabilities,
+    Change,
+    Detail,
+    Hit,
+    Intent,
+    Page,
+    RawPage,
+    SessionKey,
+    SessionRow,
+    Source,
+    StoreScan,
+    TrashPlan,
+    WatchRoot,
+)
+from loop_core.sanitize import safe_line
+from loop_core.store import Cancelled, never_cancelled
+
+__all__ = ["LoopStore"]
+
+_StrPath = str | os.PathLike[str]
+_TRASH = "trash:"
+
+
+class LoopStore:
+    """Sessions below `root`: an agent directory, or a collection with `collection` True.
+
+    With `collection` None a directory that holds sessions itself, and no ``sessions`` folder,
+    is a collection. `trace_root` is the folder of trace directories (default: ``traces`` in
+    the agent directory); `cache_dir` holds rebuilt round indexes.
+    """
+
+    def __init__(
+        self,
+        root: _StrPath,
+        *,
+        collection: bool | None = None,
+        trace_root: _StrPath | None = None,
+        read_only: bool = False,
+        cache_dir: _StrPath | None = None,
+    ) -> None:
+        self._root = os.path.abspath(os.fspath(root))
+        self.read_only = read_only
+        named = _is_collection(self._root) if collection is None else collection
+        traces = None if trace_root is None else os.path.abspath(os.fspath(trace_root))
+        if traces is None:
+            traces = _default_traces(self._root, agent=not named)
+        kind = "loop-collection" if named else "loop"
+        self._id = f"{kind}:{self._root}"
+        if cache_dir is None:
+            cache_dir = platformdirs.user_cache_path("loop-tui", appauthor=False) / "rounds"
+        self._scanner = Scanner(self._id, self._root, agent=not named, traces=traces)
+        self._reader = Reader(os.fspath(cache_dir))
+        self._lock = threading.RLock()
+        self._rows: dict[SessionKey, SessionRow] = {}
+
+    @property
+    def id(self) -> str:
+        return self._id
+
+    @property
+    def source(self) -> Source:
+        return "loop"
+
+    @property
+    def label(self) -> str:
+        home = os.path.expanduser("~")
+        inside = self._root.startswith(home + os.sep)
+        return safe_line("Loop " + ("~" + self._root[len(home) :] if inside else self._root))
+
+    @property
+    def root(self) -> Path:
+        return Path(self._root)
+
+    # --- finding
+
+    def scan(self, *, cancelled: Cancelled = never_cancelled) -> Iterator[StoreScan]:
+        with self._lock:
+            for step in self._scanner.scan(cancelled):
+                yield self._remember(step)
+
+    def rescan(self, paths: set[str]) -> StoreScan:
+        with self._lock:
+            return self._remember(self._scanner.rescan(paths, never_cancelled))
+
+    def _remember(self, found: StoreScan) -> StoreScan:
+        self._rows = {row.key: row for row in found.rows}
+        return found
+
+    def watch_roots(self) -> tuple[WatchRoot, ...]:
+        sessions, trash = self._scanner.sessions, self._scanner.trash_dir
+        roots = [WatchRoot(sessions, exists=os.path.isdir(sessions))]
+        roots.append(WatchRoot(trash, recursive=False, exists=os.path.isdir(trash)))
+        if self._scanner.agent:
+            names = os.path.join(self._root, "web-ui")
+            roots.append(WatchRoot(names, recursive=False, exists=os.path.isdir(names)))
+        return tuple(roots)
+
+    def trash_dirs(self) -> tuple[str, ...]:
+        return (self._scanner.trash_dir,)
+
+    # --- reading
+
+    def page(
+        self,
+        key: SessionKey,
+        *,
+        before: int | None = None,
+        before_round: int | None = None,
+        rounds: int = 3,
+        revision: str | None = None,
+        cancelled: Cancelled = never_cancelled,
+    ) -> Page:
+        row = self._row(key)
+        running = row.trashed_ms is None and row.running(time.time_ns() // 1_000_000)
+        made: Page = self._reading(
+            key,
+            lambda path: self._reader.page(
+                key,
+                path,
+                before=before,
+                before_round=before_round,
+                rounds=rounds,
+                revision=revision,
+                running=running,
+                cancelled=cancelled,
+            ),
+        )
+        return made
+
+    def raw_page(self, key: SessionKey, *, before: int | None = None, rounds: int = 3) -> RawPage:
+        made: RawPage = self._reading(
+            key, lambda path: self._reader.raw_page(path, before=before, rounds=rounds)
+        )
+        return made
+
+    def messages(
+        self, key: SessionKey, *, cancelled: Cancelled = never_cancelled
+    ) -> Iterator[tuple[int, Any]]:
+        return self._reader.messages(self._row(key).path, cancelled)
+
+    def message(self, key: SessionKey, index: int, revision: str | None = None) -> Any:
+        return self._reading(key, lambda path: self._reader.message(path, index, revision))
+
+    def find(
+        self, key: SessionKey, text: str, *, cancelled: Cancelled = never_cancelled
+    ) -> Iterator[Hit]:
+        return find(self._reader, self._row(key).path, text, cancelled)
+
+    def details(self, key: SessionKey) -> tuple[Detail, ...]:
+        row = self._row(key)
+        project = self._scanner.folders.projects.get(row.project)
+        name = row.project if project is None else project.name
+        return details_of(row, self._reader, name, self._traces_of(row))
+
+    def _reading(self, key: SessionKey, read: Callable[[str], Any]) -> Any:
+        """Read at the path known; once more where it lies now, when it was moved meanwhile."""
+        try:
+            return read(self._row(key).path)
+        except SessionNotFound:
+            row = self.look(key)
+            if row is None:
+                raise
+            return read(row.path)
+
+    def _row(self, key: SessionKey) -> SessionRow:
+        row = self._rows.get(key) or self.look(key)
+        if row is None:
+            raise SessionNotFound("the session is not there any more")
+        return row
+
+    # --- what can be done
+
+    def capabilities(self, row: SessionRow) -> Capabilities:
+        blocked = self._blocked(row)
+        header = blocked
+        if header is None and row.problem is not None and not os.access(row.path, os.R_OK):
+            header = "its metadata cannot be read"
+        elif header is None and row.problem is not None and row.problem_line is not None:
+            header = f"Loop would refuse this session: {row.problem}"
+        named = blocked or (None if is_session_id(row.id) else "its id is not one of Loop's")
+        owner = self._owner(row)
+        return Capabilities(
+            pin=header,
+            archive=named,
+            read=header or ("it has no messages" if row.size == 0 else None),
+            rename=header,
+            status="Loop sessions have no status",
+            trash=blocked or (None if owner is None else f"in use: {owner}"),
+            resume=_resume_problem(row),
+        )
+
+    def _blocked(self, row: SessionRow) -> str | None:
+        if self.read_only:
+            return "the program runs read-only"
+        return "it is in the trash" if row.trashed_ms is not None else None
+
+    def _owner(self, row: SessionRow) -> str | None:
+        traces = self._traces_of(row)
+        return None if traces is None else owner_of(traces)
+
+    def _traces_of(self, row: SessionRow) -> str | None:
+        return self._scanner.traces_of(row)
+
+    def resume_command(self, row: SessionRow) -> tuple[list[str], str]:
+        reason = _resume_problem(row)
+        if reason is not None:
+            raise Refused(reason, row.path)
+        return ["loop", "--session", row.path], row.cwd or "/"
+
+    # --- changing
+
+    def plan(self, key: SessionKey, intent: Intent) -> Change:
+        row = self._now(key)
+        return changes.plan(row, intent, self._scanner.collection_of(row))
+
+    def perform(self, change: Change) -> SessionRow:
+        self._require_writable()
+        row = self._now(change.key)
+        if row.id != change.id:
+            raise Refused("another session is stored there now", row.path)
+        changes.perform(change, row, self._scanner.collection_of(row))
+        return self._now(change.key)
+
+    def plan_trash(self, key: SessionKey, *, force: bool = False) -> TrashPlan:  # noqa: ARG002
+        """What moves. A trace lock cannot be forced (loop-format, "Our decisions" 10)."""
+        self._require_writable()
+        row = self._now(key)
+        project = self._scanner.folders.projects.get(row.project)
+        return plan_trash(
+            row,
+            trash_dir=self._scanner.trash_dir,
+            collection=self._scanner.collection_of(row),
+            traces=self._traces_of(row),
+            project="" if project is None else project.name,
+        )
+
+    def set_membership(self, collection: str, ids: list[str], *, archived: bool) -> None:
+        self._require_writable()
+        set_members(collection, ids, archived=archived)
+
+    def look(self, key: SessionKey) -> SessionRow | None:
+        if key.store != self._id:
+            raise InvalidArgument("a session of another store")
+        with self._lock:
+            path = self._scanner.path_of(key.ref)
+            if path is not None:
+                self._remember(self._scanner.rescan({path}, never_cancelled))
+            return self._rows.get(key)
+
+    def recover(self) -> tuple[str, ...]:
+        self._require_writable()
+        said: list[str] = []
+        for collection in self._scanner.collection_paths():
+            try:
+                found = recover_collection(collection, self._scanner.traces_in(collection))
+                said += [safe_line(f"{left.path}: {left.text}") for left in found]
+            except LoopError as error:
+                said.append(f"{safe_line(collection)}: {safe_line(str(error))}")
+        return tuple(said)
+
+    def _now(self, key: SessionKey) -> SessionRow:
+        row = self.look(key)
+        if row is None:
+            raise SessionNotFound("the session is not there any more")
+        if row.trashed_ms is not None:
+            raise Refused("it is in the trash", row.path)
+        return row
+
+    def _require_writable(self) -> None:
+        if self.read_only:
+            raise ReadOnly("the program runs read-only")
+
+
+def _resume_problem(row: SessionRow) -> str | None:
+    if row.trashed_ms is not None:
+        return "it is in the trash"
+    if row.folder_missing or row.cwd is None:
+        return f"its folder is gone: {safe_line(row.cwd or 'unknown')}"
+    return None if row.problem is None else f"Loop would refuse it: {row.problem}"
+
+
+def _is_collection(root: str) -> bool:
+    """Whether a directory holds sessions itself."""
+    if os.path.isdir(os.path.join(root, "sessions")):
+        return False
+    try:
+        with os.scandir(root) as entries:
+            return any(
+                entry.name == "archive.json"
+                or entry.name.endswith(".jsonl")
+                or os.path.lexists(os.path.join(entry.path, "meta.json"))
+                for entry in entries
+            )
+    except OSError:
+        return False
+
+
+def _default_traces(root: str, *, agent: bool) -> str | None:
+    if agent:
+        return os.path.join(root, "traces")
+    # A collection in its usual place below an agent directory.
+    parent, name = os.path.split(os.path.dirname(root))
+    return os.path.join(parent, "traces") if name == "sessions" else None

@@ -108,6 +108,45 @@ class Faults:
         raise OSError(number, os.strerror(number))
 
 
+class Say:
+    """Messages as Loop stores them."""
+
+    def user(self, text: str = "hello", **more: Any) -> dict[str, Any]:
+        return {"role": "user", "content": text, "timestamp": 1, **more}
+
+    def agent(self, text: str = "done", **more: Any) -> dict[str, Any]:
+        return {
+            "role": "assistant",
+            "content": [{"type": "text", "text": text}],
+            "api": "a",
+            "provider": "p",
+            "model": "m",
+            "usage": {},
+            "stopReason": "stop",
+            "timestamp": 2,
+            **more,
+        }
+
+    def call(self, call_id: str = "c1") -> dict[str, Any]:
+        block = {"type": "toolCall", "id": call_id, "name": "bash", "arguments": {}}
+        return self.agent(content=[block], stopReason="toolUse")
+
+    def result(self, call_id: str = "c1") -> dict[str, Any]:
+        return {
+            "role": "toolResult",
+            "toolCallId": call_id,
+            "toolName": "bash",
+            "content": [],
+            "isError": False,
+            "timestamp": 3,
+        }
+
+
+@pytest.fixture
+def say() -> Say:
+    return Say()
+
+
 @pytest.fixture
 def faults() -> Faults:
     return Faults()

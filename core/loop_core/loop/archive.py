@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 
 from loop_core import fsio
@@ -89,7 +89,7 @@ class SessionArchive:
             if wanted:
                 self._delete(wanted, sessions, members)
 
-    def _selected(self, cwd: _PathLike | None, ids: Iterable[str]) -> list[SessionInfo]:
+    def _selected(self, cwd: _PathLike | None, ids: Iterable[str]) -> Sequence[SessionInfo]:
         wanted = set(ids)
         found = list_sessions(self.session_dir, None if cwd is None else os.fspath(cwd))
         chosen = [info for info in found if info.id in wanted]

@@ -76,7 +76,7 @@ class Deletion:
         """Move everything into a fresh private directory; on failure everything is back."""
         fsio.make_private_dir(self.staging)
         try:
-            fsio.write_new(os.path.join(self.staging, MANIFEST), self._manifest())
+            fsio.atomic_write(os.path.join(self.staging, MANIFEST), self._manifest())
             for move in self.moves:
                 fsio.rename(move.source, os.path.join(self.staging, move.name))
         except BaseException as error:

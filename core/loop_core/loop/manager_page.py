@@ -38,7 +38,7 @@ def page_from_disk(
     if page.rebuilt:
         # A hint for the next page: this one is right without it.
         with suppress(LoopError):
-            write_index(place.directory, page.round_index)
+            write_index(place.directory, page.index)
     values = [loads(line) for line in page.lines]
     return HistoryPage(values, page.start, page.end, page.total, place.generation)
 

@@ -89,20 +89,20 @@ def purge_leftover(path: _PathLike) -> None:
 def _guarded(path: str, act: Callable[[str, str | None], Leftover], traces: str | None) -> Leftover:
     try:
         return act(path, traces)
-    except LoopError as error:
+    except (LoopError, OSError) as error:
         return Leftover(path, "stuck", reason_of(error))
 
 
 def _deletion(staging: str, traces: str | None) -> Leftover:
     deletion = Deletion.found(staging, traces)
     if deletion is None:
-        # The manifest comes first: without one nothing was moved yet, or all is removed.
-        if fsio.tree_size(staging):
-            return Leftover(staging, "purge", "the rest of a deletion")
+        # The manifest comes first: without one nothing was moved yet, or a removal had begun.
+        if not all(map(fsio.is_our_temporary, os.listdir(staging))):
+            return Leftover(staging, "purge", "the rest of a deletion that took effect")
         fsio.remove_tree(staging)
         return Leftover(staging, "done", "removed an empty staging directory")
     ids = tuple(deletion.ids)
-    if deletion.is_committed():
+    if deletion.is_committed() and deletion.holds_files():
         return Leftover(staging, "purge", "deleted, but the staged files remain", ids)
     deletion.put_back()
     return Leftover(

@@ -225,12 +225,17 @@ SPACES = st.sampled_from(["", " ", "\n  ", "\t", "\r\n"])
 def objects(draw: st.DrawFn) -> tuple[bytes, list[tuple[str, Any]]]:
     """An object's text with odd spacing and repeated keys, and its members."""
     members = draw(st.lists(st.tuples(st.sampled_from("abc"), VALUES), max_size=6))
-    space = lambda: draw(SPACES)  # noqa: E731
-    inner = ",".join(
-        f"{space()}{dumps(key).decode()}{space()}:{space()}{dumps(value).decode()}{space()}"
+    pieces = [
+        "".join(
+            (
+                *(draw(SPACES), dumps(key).decode(), draw(SPACES), ":", draw(SPACES)),
+                *(dumps(value).decode(), draw(SPACES)),
+            )
+        )
         for key, value in members
-    )
-    return f"{space()}{{{inner or space()}}}{space()}".encode(), members
+    ]
+    inner = ",".join(pieces) or draw(SPACES)
+    return f"{draw(SPACES)}{{{inner}}}{draw(SPACES)}".encode(), members
 
 
 @given(objects(), st.sampled_from("abcd"), VALUES)

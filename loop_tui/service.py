@@ -20,9 +20,11 @@ from loop_core.model import (
     Capabilities,
     Detail,
     Hit,
+    ImageBlock,
     Intent,
     Page,
     RawPage,
+    Round,
     SessionKey,
     SessionRow,
     Snapshot,
@@ -187,6 +189,18 @@ class Service:
         self, key: SessionKey, text: str, *, cancelled: Cancelled = never_cancelled
     ) -> Iterator[Hit]:
         return self._store(key).find(key, text, cancelled=cancelled)
+
+    def header(self, key: SessionKey) -> Any:
+        """The session's header as stored (a JSON value)."""
+        return self._store(key).header(key)
+
+    def rounds(self, key: SessionKey, *, cancelled: Cancelled = never_cancelled) -> Iterator[Round]:
+        """Every round whole, in order, one at a time."""
+        return self._store(key).rounds(key, cancelled=cancelled)
+
+    def image_data(self, key: SessionKey, block: ImageBlock) -> tuple[str, str] | None:
+        """Media type and base64 text of an image, or None when it is not to be had."""
+        return self._store(key).image_data(key, block)
 
     def details(self, key: SessionKey) -> tuple[Detail, ...]:
         return self._store(key).details(key)

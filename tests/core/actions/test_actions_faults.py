@@ -50,7 +50,8 @@ def run(actions: Any, box: Any, ids: list[str], act: str) -> Any:
 
 
 def effect(box: Any, ids: list[str], act: str) -> set[str]:
-    return set(ids) - box.ids() if act == "trash" else box.archived()
+    found: set[str] = set(ids) - box.ids() if act == "trash" else box.archived()
+    return found
 
 
 def total(make_box: Any, open_actions: Open, act: str) -> int:

@@ -1,20 +1,26 @@
-"""Fills the README's tables from the programs' own: run it after changing a command or key.
+"""Fills the tables of the documents from the program's own.
 
-python scripts/readme.py          rewrite README.md
-python scripts/readme.py --check  only say whether it is up to date (exit status 1: no)
+Run it after changing a command, a key or a hostile flavour:
+
+    python scripts/readme.py          rewrite README.md and docs/HOSTILE.md
+    python scripts/readme.py --check  only say whether they are up to date (exit status 1: no)
 """
 
 from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 from loop_tui.cli.parser import build_parser
 from loop_tui.cli.registry import commands
 from loop_tui.commands import COMMANDS, GROUPS
+from loop_tui.demo.hostile.contents import FLAVOURS, Flavour
+from loop_tui.demo.hostile.places import TRAPS, Trap
 
-README = Path(__file__).parent.parent / "README.md"
+ROOT = Path(__file__).parent.parent
+DOCUMENTS = (ROOT / "README.md", ROOT / "docs" / "HOSTILE.md")
 
 _NAMES = {
     "down": "↓",
@@ -69,21 +75,34 @@ def _usages(parser: object) -> dict[str, str]:
     return usages
 
 
+def hostile_table(entries: Iterable[Flavour | Trap]) -> str:
+    """The flavours of the hostile store, as Markdown."""
+    return "\n".join(["| name | |", "|---|---|", *(f"| `{e.name}` | {e.about} |" for e in entries)])
+
+
 def filled(text: str) -> str:
-    """The README with its generated parts made anew."""
-    for name, table in (("keys", key_table()), ("commands", command_table())):
+    """A document with its generated parts made anew."""
+    tables = {
+        "keys": key_table(),
+        "commands": command_table(),
+        "contents": hostile_table(FLAVOURS),
+        "places": hostile_table(TRAPS),
+    }
+    for name, table in tables.items():
         pattern = re.compile(f"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
         text = pattern.sub(lambda match, table=table: match[1] + table + "\n" + match[2], text)
     return text
 
 
 def main(arguments: list[str]) -> int:
-    before = README.read_text(encoding="utf-8")
-    after = filled(before)
-    if arguments == ["--check"]:
-        return int(before != after)
-    README.write_text(after, encoding="utf-8")
-    return 0
+    stale = 0
+    for document in DOCUMENTS:
+        before = document.read_text(encoding="utf-8")
+        after = filled(before)
+        stale += before != after
+        if arguments != ["--check"]:
+            document.write_text(after, encoding="utf-8")
+    return int(bool(stale) and arguments == ["--check"])
 
 
 if __name__ == "__main__":

@@ -12,13 +12,23 @@ from loop_tui.cli.registry import Command
 
 def configure(parser: ArgumentParser) -> None:
     parser.add_argument("directory", metavar="DIR", help="a new or empty directory")
+    parser.add_argument(
+        "--hostile",
+        action="store_true",
+        help="instead: everything that can lie in a store to harm a reader (docs/HOSTILE.md)",
+    )
 
 
 def run(context: Context, arguments: Namespace) -> int:
-    from loop_tui.demo import write_demo
-
     directory = os.path.abspath(os.path.expanduser(arguments.directory))
-    write_demo(directory)
+    if arguments.hostile:
+        from loop_tui.demo.hostile import write_hostile
+
+        write_hostile(directory)
+    else:
+        from loop_tui.demo import write_demo
+
+        write_demo(directory)
     place = shlex.quote(directory)
     context.output.words(
         f"Written. Open it: loop-tui --agent-dir {place}/loop --craft-dir {place}/craft"

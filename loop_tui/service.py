@@ -82,20 +82,33 @@ class Service:
             changed=self.library.refresh,
         )
         self.recovered: tuple[str, ...] = ()
+        self._recovered = False
         self._scanned = False
         self._scanning = threading.Lock()
 
     @classmethod
-    def open(cls, options: Options) -> Service:
+    def open(cls, options: Options, *, recover: bool = True) -> Service:
         """Open every store, and finish what a killed process of ours left unfinished.
 
         A missing directory is an empty store. `recovered` says what was finished, and what
-        could not be. With `read_only` nothing is touched.
+        could not be. With `recover` False that is left to a later call of `recover()`, so
+        that a browser shows its first rows sooner.
         """
         own = places.own_places(options.base)
         service = cls(options, places.open_stores(options, own), own)
-        service.recovered = service.actions.recover()
+        if recover:
+            service.recover()
         return service
+
+    def recover(self) -> tuple[str, ...]:
+        """Finish what was left unfinished, once; nothing is touched in read-only mode.
+
+        Rows that changed by it are in the next `scan`.
+        """
+        if not self._recovered:
+            self._recovered = True
+            self.recovered = self.actions.recover()
+        return self.recovered
 
     def __enter__(self) -> Service:
         return self

@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ import pytest
 
 from loop_tui.__main__ import main
 from loop_tui.demo import write_demo
+from loop_tui.demo.hostile import make_removable, write_hostile
 
 ROOT = Path(__file__).parent.parent.parent
 NOW_MS = 1_796_000_000_000
@@ -48,6 +49,20 @@ def demo(tmp_path: Path) -> Path:
     base = tmp_path / "demo"
     write_demo(base)
     return base
+
+
+@pytest.fixture(scope="session")
+def shared_hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    base = tmp_path_factory.mktemp("shared") / "hostile"
+    write_hostile(base, count=20)
+    yield base
+    make_removable(base)
+
+
+@pytest.fixture
+def hostile(shared_hostile: Path) -> Path:
+    """The hostile store; tests only look at it."""
+    return shared_hostile
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from loop_core import trash
-from loop_core.errors import NotUndoable, Refused, SessionNotFound, StorageFailed
+from loop_core.errors import LoopError, NotUndoable, Refused, SessionNotFound, StorageFailed
 from loop_core.journal import Item
 from loop_core.model import Change, Intent, SessionKey, SessionRow
 from loop_core.outcome import Reverted
@@ -203,7 +203,10 @@ class Steps:
             written = self._written.get(key)
             if written is None:
                 continue
-            row = self._library.store_of(key).look(key)
+            try:
+                row = self._library.store_of(key).look(key)
+            except LoopError:
+                continue  # what cannot be read now is not known to be undone
             text = _difference(written, row)
             if text is not None:
                 del self._written[key]

@@ -23,7 +23,7 @@ from loop_core.journal import Entry, ItemState, Journal, Way
 from loop_core.outcome import Action, Done, Failed, Outcome, Pending
 from loop_core.sanitize import safe_line
 from loop_core.steps import Steps
-from loop_core.wording import before, phrase
+from loop_core.wording import before, counted, phrase
 
 __all__ = ["again", "pending"]
 
@@ -82,15 +82,13 @@ def _may_work_later(error: LoopError, entry: Entry) -> bool:
 
 
 def _text(entry: Entry, way: Way, done: list[Done], failed: list[Failed]) -> str:
-    said = []
+    titles = {item.key: item.title for item in entry.items}
     if done:
         lead = "Undid" if way == "undo" else "Redid"
-        said.append(before(phrase(entry.action, [item.title for item in done]), lead))
-    if failed:
-        titles = {item.key: item.title for item in entry.items}
-        what = phrase(entry.action, [titles[item.key] for item in failed])
-        said.append(f"{before(what, f'Cannot {way}')}: {failed[0].reason}")
-    return "; ".join(said)
+        text = before(phrase(entry.action, [item.title for item in done]), lead)
+        return f"{text}; {counted(len(failed))} not reached" if failed else text
+    what = phrase(entry.action, [titles[item.key] for item in failed])
+    return f"{before(what, f'Cannot {way}')}: {failed[0].reason}"
 
 
 def pending(journal: Journal, way: Way, open_stores: set[str]) -> Pending | None:

@@ -42,12 +42,13 @@ def phrase(action: Action, titles: Sequence[str | None]) -> str:
 
 
 def toast(action: Action, done: Sequence[Done], failed: Sequence[Failed]) -> str:
-    """What was done, then what was not, with the first reason."""
-    said = [phrase(action, [item.title for item in done])] if done else []
-    if failed:
-        more = f" (and {len(failed) - 1} more)" if len(failed) > 1 else ""
-        said.append(f"{counted(len(failed))} not reached: {failed[0].reason}{more}")
-    return "; ".join(said) if said else "Nothing to do"
+    """What was done and how much was not; the first reason where nothing was done."""
+    if not failed:
+        return phrase(action, [item.title for item in done]) if done else "Nothing to do"
+    missed = f"{counted(len(failed))} not reached"
+    if done:
+        return f"{phrase(action, [item.title for item in done])}; {missed}"
+    return f"{missed}: {failed[0].reason}"
 
 
 def before(text: str, lead: str) -> str:

@@ -1,0 +1,154 @@
+"""Bringing the index up to date: only what changed is read, only the last round twice.
+
+Runs in a process of its own (the engine takes both cores while it merges). It may be killed
+at any moment: documents are committed first, the catalog after, and a session's documents
+are taken away before they are added again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from msgspec import Struct
+
+from loop_core import fsio
+from loop_core.errors import Conflict, LoopError
+from loop_core.model import SessionKey, SessionRow
+from loop_core.search.catalog import Catalog, Entry
+from loop_core.search.index import SearchIndex
+from loop_core.search.units import units
+from loop_core.store import Cancelled, SessionStore, never_cancelled
+
+__all__ = ["IndexProgress", "update"]
+
+_COMMIT_CHARS = 96 << 20
+_COMMIT_SECONDS = 20.0
+_MANY = 32 << 20  # bytes of new conversation from which the writer gets both cores
+
+
+class IndexProgress(Struct, frozen=True, gc=False):
+    """How far an update is: sessions and bytes of conversation; `failed` could not be read."""
+
+    done: int
+    total: int
+    bytes_done: int
+    bytes_total: int
+    failed: int = 0
+
+
+OnProgress = Callable[[IndexProgress], None]
+
+
+def update(
+    directory: str,
+    rows: Iterable[SessionRow],
+    store_of: Callable[[SessionKey], SessionStore],
+    *,
+    on_progress: OnProgress | None = None,
+    cancelled: Cancelled = never_cancelled,
+) -> IndexProgress:
+    """Make the index in `directory` hold `rows` and nothing else; the trash is left out.
+
+    An index that cannot be opened or is of another version is built anew. Raises Conflict
+    while another process updates it, StorageFailed when the disk refuses.
+    """
+    fsio.make_private_dir(directory)
+    return _Update(directory, rows, store_of, on_progress, cancelled).run()
+
+
+class _Update:
+    def __init__(
+        self,
+        directory: str,
+        rows: Iterable[SessionRow],
+        store_of: Callable[[SessionKey], SessionStore],
+        on_progress: OnProgress | None,
+        cancelled: Cancelled,
+    ) -> None:
+        self.catalog = Catalog(directory)
+        self.index = SearchIndex(directory)
+        self.rows = {row.key: row for row in rows if row.trashed_ms is None}
+        self.store_of = store_of
+        self.on_progress = on_progress
+        self.cancelled = cancelled
+        self.pending: dict[SessionKey, Entry] = {}
+        self.chars = 0
+        self.committed = time.monotonic()
+
+    def run(self) -> IndexProgress:
+        self.open()
+        todo = [
+            row
+            for key, row in self.rows.items()
+            if (entry := self.catalog.entries.get(key)) is None or not entry.holds(row)
+        ]
+        gone = [key for key in self.catalog.entries if key not in self.rows]
+        total = sum(row.size for row in todo)
+        progress = IndexProgress(0, len(todo), 0, total)
+        if not todo and not gone:
+            return progress
+        writer = self.writer(large=total > _MANY)
+        for key in gone:
+            self.index.remove(writer, self.catalog.entries.pop(key).number)
+        done = failed = size = 0
+        for row in sorted(todo, key=lambda row: -row.updated_ms):
+            if self.cancelled():
+                break
+            try:
+                self.session(writer, row)
+            except LoopError:
+                # It stays out of the catalog: searches say that it could not be read.
+                failed += 1
+            done, size = done + 1, size + row.size
+            progress = IndexProgress(done, len(todo), size, total, failed)
+            if self.on_progress is not None:
+                self.on_progress(progress)
+            if self.chars > _COMMIT_CHARS or time.monotonic() - self.committed > _COMMIT_SECONDS:
+                self.commit(writer)
+        self.commit(writer)
+        writer.wait_merging_threads()
+        return progress
+
+    def open(self) -> None:
+        known = self.catalog.load()
+        try:
+            if known and self.index.open():
+                return
+        except (ValueError, OSError):
+            self.index.close()
+        self.catalog.entries.clear()
+        self.index.discard()
+        self.index.open(create=True)
+
+    def writer(self, *, large: bool) -> Any:
+        try:
+            return self.index.writer(large=large)
+        except ValueError as error:
+            raise Conflict("another process is indexing", self.index.directory) from error
+
+    def session(self, writer: Any, row: SessionRow) -> None:
+        """Read what is new of one session and put its documents in."""
+        store = self.store_of(row.key)
+        entry = self.catalog.entries.get(row.key)
+        number = entry.number if entry else self.catalog.number(row.key)
+        texts = store.texts(row.key, since=entry.mark if entry else None, cancelled=self.cancelled)
+        self.index.remove_from(writer, number, texts.first_round)
+        self.index.add_title(writer, number, row.title or "")
+        for unit in units(texts):
+            self.chars += self.index.add_unit(writer, number, unit)
+        if self.cancelled():
+            # Half a session: without an entry it is read again, from the start.
+            self.catalog.entries.pop(row.key, None)
+            return
+        mark = texts.mark()
+        self.pending[row.key] = Entry(number, row.stamp, row.title, mark)
+
+    def commit(self, writer: Any) -> None:
+        writer.commit()
+        self.catalog.entries.update(self.pending)
+        self.pending.clear()
+        self.catalog.save()
+        self.chars = 0
+        self.committed = time.monotonic()

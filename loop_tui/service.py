@@ -16,6 +16,7 @@ from msgspec import Struct
 from loop_core.actions import Actions
 from loop_core.errors import SessionNotFound
 from loop_core.journal import Journal
+from loop_core.library import Library
 from loop_core.model import (
     Capabilities,
     Detail,
@@ -36,7 +37,6 @@ from loop_tui import places
 from loop_tui.resolve import resolve
 
 if TYPE_CHECKING:
-    from loop_core.library import Library
     from loop_core.watch import Changes
 
 __all__ = ["Done", "Failed", "Options", "Outcome", "Pending", "Progress", "Reverted", "Service"]
@@ -68,13 +68,11 @@ class Service:
     """Use `Service.open(options)`, then `scan()`; close it at the end (or use `with`)."""
 
     def __init__(self, options: Options, stores: list[SessionStore], own: places.OwnPlaces) -> None:
-        from loop_core.library import Library
-
         self.options = options
         self.own = own
         self.stores = tuple(stores)
-        self.library: Library = Library(stores)
-        self.actions: Actions = Actions(
+        self.library = Library(stores)
+        self.actions = Actions(
             self.library,
             Journal(own.journal, writable=not options.read_only),
             read_only=options.read_only,

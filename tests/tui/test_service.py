@@ -83,7 +83,7 @@ def open_service(agent: Path) -> Iterator[Callable[..., Service]]:
     opened: list[Service] = []
 
     def make(**options: Any) -> Service:
-        given = {"agent_dir": str(agent), "no_craft": True} | options
+        given: dict[str, Any] = {"agent_dir": str(agent), "no_craft": True} | options
         service = Service.open(Options(**given))
         opened.append(service)
         service.scan()
@@ -455,7 +455,7 @@ def test_two_stores_one_of_them_gone(
 ) -> None:
     service = open_service()
     stranger = SessionKey("loop:/nowhere", "x")
-    with pytest.raises(SessionNotFound):
+    with pytest.raises(InvalidArgument, match="no open store"):
         service.page(stranger)
     outcome = service.trash([stranger])
     assert outcome.failed

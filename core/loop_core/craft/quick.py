@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import os
 from os import stat_result
+from typing import Annotated, Literal
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
-from loop_core.craft.header import permission_mode
 from loop_core.craft.statuses import FALLBACK
 from loop_core.craft.tokens import TOKEN, expand_home
 from loop_core.model import SessionKey, SessionRow, Stamp
@@ -21,20 +21,22 @@ from loop_core.model import SessionKey, SessionRow, Stamp
 __all__ = ["quick_row"]
 
 _TOKEN = TOKEN.encode()
-_PLAIN = {"safe": "safe", "ask": "ask", "allow-all": "allow-all"}
-_TITLE_LIMIT = 400
 _SHORT_LIMIT = 80  # of all short texts together
 _TIME_LIMIT = 10**15
 
+_Title = Annotated[str, Meta(max_length=400)]
+_Time = Annotated[int, Meta(gt=-_TIME_LIMIT, lt=_TIME_LIMIT)]
+_Count = Annotated[int, Meta(ge=0, lt=_TIME_LIMIT)]
+
 
 class Fields(Struct, gc=False, rename="camel"):
-    """The header fields of a row, of the types the application writes."""
+    """The header fields of a row, of the types and sizes the application writes."""
 
-    name: str = ""
-    preview: str = ""
-    created_at: int | None = None
-    last_message_at: int | None = None
-    last_used_at: int | None = None
+    name: _Title = ""
+    preview: _Title = ""
+    created_at: _Time | None = None
+    last_message_at: _Time | None = None
+    last_used_at: _Time | None = None
     is_flagged: bool = False
     is_archived: bool = False
     has_unread: bool = False
@@ -42,9 +44,9 @@ class Fields(Struct, gc=False, rename="camel"):
     session_status: str | None = None
     todo_state: str | None = None
     labels: tuple[str, ...] = ()
-    message_count: int | None = None
+    message_count: _Count | None = None
     model: str | None = None
-    permission_mode: str | None = None
+    permission_mode: Literal["safe", "ask", "allow-all"] | None = None
     working_directory: str = ""
     sdk_cwd: str = ""
     type: None = None  # a message has one, a header never
@@ -75,32 +77,24 @@ def quick_row(
     except (msgspec.DecodeError, RecursionError):
         return None
     title = fields.name or fields.preview
-    labels, model, state = fields.labels, fields.model or "", fields.session_status
+    updated = fields.last_message_at
+    if updated is None:
+        updated = fields.last_used_at
+    if not title or title[0] == " " or "<" in title or updated is None:
+        return None
+    labels, model, state = fields.labels, fields.model, fields.session_status
     if state is None:
         state = fields.todo_state
     if state not in known:
         state = FALLBACK
-    updated, created, count = fields.last_message_at, fields.created_at or 0, fields.message_count
-    if updated is None:
-        updated = fields.last_used_at or _TIME_LIMIT
-    shown = f"{name}{model}{state}{''.join(labels)}" if labels else f"{name}{model}{state}"
-    if (
-        not title
-        or len(title) > _TITLE_LIMIT
-        or "<" in title
-        or title[0] == " "
-        or not title.isprintable()
-        or not shown.isprintable()
-        or len(shown) > _SHORT_LIMIT
-        or not -_TIME_LIMIT < updated < _TIME_LIMIT
-        or not -_TIME_LIMIT < created < _TIME_LIMIT
-        or (count is not None and not 0 <= count < _TIME_LIMIT)
-    ):
+    short = f"{name}{model}{state}{''.join(labels)}" if labels else f"{name}{model}{state}"
+    if len(short) > _SHORT_LIMIT or not short.isprintable() or not title.isprintable():
         return None
     cwd = fields.working_directory or fields.sdk_cwd
     if cwd and cwd[0] != "/":
         cwd = _below_home(cwd)
-    mode = fields.permission_mode
+    if cwd == key.ref:
+        cwd = key.ref  # one text for both
     mtime, size = status.st_mtime_ns, status.st_size
     return SessionRow(
         key=key,
@@ -117,14 +111,14 @@ def quick_row(
         unread=fields.has_unread,
         pinned_ms=updated if fields.is_flagged else None,
         archived=fields.is_archived,
-        message_count=count,
+        message_count=fields.message_count,
         size=max(size - length - 1, 0),
         model=model or None,
-        permission=None if mode is None else _PLAIN.get(mode) or permission_mode(mode),
+        permission=fields.permission_mode,
         status=state,
         labels=labels,
         hidden=fields.hidden,
-        empty=count == 0,
+        empty=fields.message_count == 0,
         changed_ms=mtime // 1_000_000,
         stamp=Stamp(mtime, size, status.st_ino),
     )

@@ -95,6 +95,7 @@ class WorkspaceScanner:
             problem = self._problem(self.sessions, f"cannot be read: {error.strerror}")
             yield Found(self._rows(), (problem,), complete=False)
             return
+        known = self._rows_by_name
         rows: dict[str, SessionRow] = {}
         strays: list[Problem] = []
         for number, entry in enumerate(listed, start=1):
@@ -103,7 +104,7 @@ class WorkspaceScanner:
                 return
             name = entry.name
             if entry.is_dir(follow_symlinks=False):  # told by the listing itself
-                rows[name] = self._session(name)
+                rows[name] = self._session(name) if name in known else self._first(name)
             elif (row := self._other(entry, strays)) is not None:
                 rows[name] = row
             if number % _STEP == 0 and number < len(listed):
@@ -196,6 +197,13 @@ class WorkspaceScanner:
         path = f"{folder}/{file}"
         return Place(self.store, folder, folder, name, path, self.root, self._known, linked)
 
+    def _first(self, name: str) -> SessionRow:
+        """A session not seen before: no stamp to compare, so it is read at once."""
+        try:
+            return self._read(name, f"{self.sessions}/{name}/{SESSION_FILE}")
+        except OSError:
+            return self._session(name)
+
     def _session(self, name: str, *, linked: bool = False) -> SessionRow:
         """One session folder: unchanged, read anew, or with the reason why it cannot be."""
         old = None if name in self._unsure else self._rows_by_name.get(name)
@@ -221,7 +229,7 @@ class WorkspaceScanner:
             return row
         return self._without_file(name, linked=linked)
 
-    def _read(self, name: str, path: str, *, linked: bool) -> SessionRow:
+    def _read(self, name: str, path: str, *, linked: bool = False) -> SessionRow:
         """The row from the file itself; the ordinary session in one open and one read."""
         fd = os.open(path, OPEN_FLAGS)
         try:

@@ -21,23 +21,28 @@ from loop_core.loop.details import details_of
 from loop_core.loop.finding import find
 from loop_core.loop.membership import set_members
 from loop_core.loop.paths import is_session_id
-from loop_core.loop.reader import Reader
+from loop_core.loop.reader import Reader, open_session
 from loop_core.loop.recovery import recover_collection
 from loop_core.loop.scan import Scanner
+from loop_core.loop.texts import LoopTexts, text_mark
 from loop_core.loop.traces import owner_of
 from loop_core.loop.trashing import plan_trash
+from loop_core.loop.whole import image_data, whole_rounds
 from loop_core.model import (
     Capabilities,
     Change,
     Detail,
     Hit,
+    ImageBlock,
     Intent,
     Page,
     RawPage,
+    Round,
     SessionKey,
     SessionRow,
     Source,
     StoreScan,
+    TextMark,
     TrashPlan,
     WatchRoot,
 )
@@ -174,6 +179,33 @@ class LoopStore:
         self, key: SessionKey, text: str, *, cancelled: Cancelled = never_cancelled
     ) -> Iterator[Hit]:
         return find(self._reader, self._row(key).path, text, cancelled)
+
+    def header(self, key: SessionKey) -> Any:
+        return self._reading(key, lambda path: open_session(path).header)
+
+    def rounds(self, key: SessionKey, *, cancelled: Cancelled = never_cancelled) -> Iterator[Round]:
+        return whole_rounds(self._reader, self._row(key).path, cancelled)
+
+    def image_data(self, key: SessionKey, block: ImageBlock) -> tuple[str, str] | None:
+        return image_data(self._reader, self._row(key).path, block)
+
+    def text_mark(self, key: SessionKey) -> TextMark:
+        mark: TextMark = self._reading(key, text_mark)
+        return mark
+
+    def texts(
+        self,
+        key: SessionKey,
+        *,
+        since: TextMark | None = None,
+        wanted: Callable[[bytes], bool] | None = None,
+        cancelled: Cancelled = never_cancelled,
+    ) -> LoopTexts:
+        def open_texts(path: str) -> LoopTexts:
+            return LoopTexts(path, since=since, wanted=wanted, cancelled=cancelled)
+
+        texts: LoopTexts = self._reading(key, open_texts)
+        return texts
 
     def details(self, key: SessionKey) -> tuple[Detail, ...]:
         row = self._row(key)

@@ -5,8 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import random
 import shutil
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -488,3 +492,55 @@ def test_watching_sees_an_outside_change(
         stop.set()
         thread.join(10)
     assert not thread.is_alive()
+
+
+_MOVER = """
+import sys
+from loop_tui.service import Options, Service
+service = Service.open(Options(agent_dir=sys.argv[1], no_craft=True))
+service.scan()
+print("ready", flush=True)
+while True:
+    live = [r.key for r in service.snapshot.rows if r.trashed_ms is None]
+    service.trash(live)
+    service.undo()
+"""
+
+
+def _kills(open_service: Callable[..., Service], agent: Path, cwd: Path, count: int) -> None:
+    for n in range(3):
+        folder = write_session(agent, cwd, IDS[n], f"S{n}")
+        (folder.parent / f"{IDS[n]}.jsonl").write_text("backup\n")
+    (folder.parent / "archive.json").write_text(json.dumps([IDS[0]]))
+    whole = {k: v for k, v in tree_of(agent).items() if v[2] and "archive.json" not in k}
+    chance = random.Random(11)
+    for _ in range(count):
+        command = [sys.executable, "-c", _MOVER, str(agent)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as child:
+            assert child.stdout is not None
+            assert child.stdout.readline() == b"ready\n"
+            time.sleep(chance.uniform(0, 0.08))
+            child.kill()
+        service = open_service()
+        assert sorted(r.id for r in service.snapshot.rows) == IDS[:3]
+        assert service.snapshot.problems == ()
+        trashed = [r.key for r in service.snapshot.rows if r.trashed_ms is not None]
+        if trashed:
+            assert service.restore(trashed).ok
+        now = {k: v for k, v in tree_of(agent).items() if v[2] and "archive.json" not in k}
+        assert now == whole
+        assert json.loads((folder.parent / "archive.json").read_text()) == [IDS[0]]
+        assert open_service().recovered == ()
+
+
+def test_killed_at_any_time(open_service: Callable[..., Service], agent: Path, cwd: Path) -> None:
+    """A program killed while it moves sessions: the next start is clean, nothing is lost."""
+    _kills(open_service, agent, cwd, 6)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1800)
+def test_killed_at_any_time_long(
+    open_service: Callable[..., Service], agent: Path, cwd: Path
+) -> None:
+    _kills(open_service, agent, cwd, 500)

@@ -126,9 +126,11 @@ class SearchIndex:
     def add_title(writer: Any, number: int, title: str) -> None:
         import tantivy
 
-        writer.add_document(
-            tantivy.Document(number=number, round=TITLE_ROUND, title=[words(title)])
-        )
+        document = tantivy.Document()
+        document.add_unsigned("number", number)
+        document.add_integer("round", TITLE_ROUND)
+        document.add_text("title", words(title))
+        writer.add_document(document)
 
     @staticmethod
     def add_unit(writer: Any, number: int, unit: Unit) -> int:

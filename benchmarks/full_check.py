@@ -101,7 +101,7 @@ def _least(path: Path) -> float:
 
 
 def _checked(meta: Path) -> float:
-    from loop_core.check import check
+    from loop_core.loop.check import check
 
     begun = time.perf_counter()
     result = check(meta)
@@ -112,7 +112,7 @@ def _checked(meta: Path) -> float:
 
 
 _PEAK = """
-from loop_core.check import check
+from loop_core.loop.check import check
 {act}
 with open("/proc/self/status") as status:
     print(*(line.split()[1] for line in status if line.startswith("VmHWM")))

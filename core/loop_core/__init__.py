@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from loop_core import errors
-    from loop_core.check import CheckResult, check
     from loop_core.errors import (
         Conflict,
         InvalidArchive,
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
         UnsupportedSession,
     )
     from loop_core.loop.archive import SessionArchive
+    from loop_core.loop.check import CheckResult, check
     from loop_core.loop.manager import KEEP, HistoryPage, SessionInfo, SessionManager
     from loop_core.loop.paths import get_agent_dir, get_session_dir, get_trace_dir
 
@@ -61,8 +61,8 @@ __all__ = [
 ]
 
 _HOMES = {
-    "CheckResult": "loop_core.check",
-    "check": "loop_core.check",
+    "CheckResult": "loop_core.loop.check",
+    "check": "loop_core.loop.check",
     "SessionArchive": "loop_core.loop.archive",
     "KEEP": "loop_core.loop.manager",
     "HistoryPage": "loop_core.loop.manager",

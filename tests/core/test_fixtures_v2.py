@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from loop_core.check import check
 from loop_core.errors import InvalidSession, UnsupportedSession
+from loop_core.loop.check import check
 from loop_core.loop.envelope import peek_legacy
 from loop_core.loop.legacy import parse_legacy
 

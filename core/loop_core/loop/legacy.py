@@ -87,8 +87,6 @@ def _text_end(read: ReadAt, start: int, size: int) -> int:
         if kept > _LONGEST or first == start:
             return first + kept
         end = first + kept
-        if kept and kept == len(block):
-            return end
     return end
 
 

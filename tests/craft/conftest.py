@@ -6,11 +6,16 @@ import hashlib
 import json
 import os
 import shutil
+import time
+from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+
+from loop_core.craft.store import CraftStore
+from loop_core.model import SessionRow
 
 FIXED_ROOT = "/tmp/craft-golden"
 
@@ -84,17 +89,13 @@ def tree(tmp_path: Path, craft_data: Path, private_home: Path) -> Tree:
     return make_tree(tmp_path, craft_data)
 
 
-class Line(NamedTuple):
-    header: dict[str, Any]
-    messages: list[Any]
-
-
 @pytest.fixture
 def make_session(tmp_path: Path, private_home: Path) -> Callable[..., Path]:
     """Write a session of a workspace under the default configuration; returns its file."""
 
     def make(
         name: str = "261201-calm-pond",
+        /,
         *messages: Any,
         workspace: str = "own",
         raw: bytes | None = None,
@@ -114,3 +115,38 @@ def make_session(tmp_path: Path, private_home: Path) -> Callable[..., Path]:
         return file
 
     return make
+
+
+class App(NamedTuple):
+    """A store on the private home's configuration, with helpers the tests share."""
+
+    config: Path
+
+    def store(self, **options: Any) -> CraftStore:
+        return CraftStore(self.config, **options)
+
+    def rows(self, store: CraftStore | None = None) -> dict[str, SessionRow]:
+        found = deque((store or self.store()).scan(), maxlen=1).pop()
+        return {row.id: row for row in found.rows}
+
+    def run(self, pid: int | None = None, started: float | None = None) -> None:
+        """Put a lock there as the application does."""
+        value = {"pid": pid or os.getpid(), "startedAt": started or time.time() * 1000}
+        (self.config / ".server.lock").write_text(json.dumps(value))
+
+    def quit(self) -> None:
+        (self.config / ".server.lock").unlink(missing_ok=True)
+
+
+@pytest.fixture
+def app(private_home: Path) -> App:
+    """The configuration directory of the private home."""
+    config = private_home / ".craft-agent"
+    config.mkdir(parents=True, exist_ok=True)
+    return App(config)
+
+
+@pytest.fixture
+def as_verdict() -> Callable[[Any, str], Any]:
+    """A value as the verdicts hold it; see `normal`."""
+    return normal

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,22 +14,12 @@ from loop_core.craft.messages import known_fields
 
 DATA = Path(__file__).parents[1] / "data" / "craft"
 VERDICTS: dict[str, Any] = json.loads((DATA / "verdicts.json").read_text("utf-8"))
+Normal = Callable[[Any, str], Any]
 CASES = [
     (workspace, session)
     for workspace, verdict in VERDICTS["workspaces"].items()
     for session in verdict["sessions"]
 ]
-
-
-def normal(value: Any, root: str) -> Any:
-    from importlib import util
-
-    spec = util.spec_from_file_location("craft_conftest", Path(__file__).parent / "conftest.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.normal(value, root)
 
 
 def cut_deep(value: Any, like: Any) -> Any:
@@ -47,14 +38,14 @@ def cut_deep(value: Any, like: Any) -> Any:
 
 
 @pytest.mark.parametrize(("workspace", "session"), CASES)
-def test_header_and_full_read(tree: Any, workspace: str, session: str) -> None:
+def test_header_and_full_read(tree: Any, as_verdict: Normal, workspace: str, session: str) -> None:
     verdict = VERDICTS["workspaces"][workspace]["sessions"][session]
     if verdict["kind"] == "file":
         pytest.skip("a plain file has no session to read")
     root = str(tree.root)
     file = tree.root / workspace / "sessions" / session / "session.jsonl"
     header = craft.read_session_header(file)
-    assert normal(header, root) == verdict["readSessionHeader"]
+    assert as_verdict(header, root) == verdict["readSessionHeader"]
 
     full = craft.read_session_jsonl(file)
     expected = verdict["readSessionJsonl"]
@@ -63,15 +54,15 @@ def test_header_and_full_read(tree: Any, workspace: str, session: str) -> None:
         return
     assert full is not None
     messages = expected.pop("messages")
-    assert normal(known_fields(full.header), root) == expected
-    got = normal(full.messages, root)
+    assert as_verdict(known_fields(full.header), root) == expected
+    got = as_verdict(full.messages, root)
     assert [cut_deep(m, w) for m, w in zip(got, messages, strict=True)] == messages
     assert [line for line, _ in full.dropped] == verdict["lines"]["droppedLines"]
     assert all(reason for _, reason in full.dropped)
 
 
 @pytest.mark.parametrize("workspace", VERDICTS["workspaces"])
-def test_list_order_and_filters(tree: Any, workspace: str) -> None:
+def test_list_order_and_filters(tree: Any, as_verdict: Normal, workspace: str) -> None:
     verdict = VERDICTS["workspaces"][workspace]
     root = str(tree.root)
     place = tree.root / workspace
@@ -79,7 +70,7 @@ def test_list_order_and_filters(tree: Any, workspace: str) -> None:
     for name, session in verdict["sessions"].items():
         expected = session["listEntry"]
         if session["listed"]:
-            assert expected in [normal(e, root) for e in entries], name
+            assert expected in [as_verdict(e, root) for e in entries], name
         elif session["kind"] == "dir":
             assert name not in [e.get("id") for e in entries]
     present = {

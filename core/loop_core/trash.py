@@ -129,7 +129,7 @@ def _entry_for(plan: TrashPlan, trash: str, entry_id: str) -> TrashEntry:
             continue
         except OSError as error:
             raise StorageFailed(error, move.source, "moving to the trash") from error
-        place = "" if status.st_dev == device else _side_place(move.source, status.st_dev, entry_id)
+        place = "" if status.st_dev == device else _side_place(move.source, entry_id)
         size = fsio.tree_size(move.source)
         parts.append(
             Part(source=move.source, kind=move.kind, size=size, inode=status.st_ino, place=place)
@@ -154,13 +154,9 @@ def _entry_for(plan: TrashPlan, trash: str, entry_id: str) -> TrashEntry:
     )
 
 
-def _side_place(source: str, device: int, entry_id: str) -> str:
-    """A folder on the file system of `source`: beside its collection, else inside it."""
-    folder = os.path.dirname(source)
-    above = os.path.dirname(folder)
-    if os.lstat(above).st_dev == device and os.access(above, os.W_OK | os.X_OK):
-        folder = above
-    return os.path.join(folder, SIDE_TRASH, entry_id)
+def _side_place(source: str, entry_id: str) -> str:
+    """A folder on the file system of `source`: beside it, so surely where the store lives."""
+    return os.path.join(os.path.dirname(source), SIDE_TRASH, entry_id)
 
 
 def _take_back(entry: TrashEntry, store: SessionStore) -> None:

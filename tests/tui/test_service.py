@@ -9,6 +9,7 @@ import random
 import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -334,6 +335,55 @@ def test_purge_archived_and_trashed(
     assert [row.id for row in service.snapshot.rows] == [IDS[2]]
     assert not folders[1].exists()
     assert not os.listdir(agent / "loop-tui-trash")
+
+
+@pytest.fixture
+def other_disk(tmp_path: Path) -> Iterator[Path]:
+    """A folder on a file system that is not the one of `tmp_path`."""
+    memory = Path("/dev/shm")
+    if not os.access(memory, os.W_OK) or memory.stat().st_dev == tmp_path.stat().st_dev:
+        pytest.skip("no second file system here")
+    folder = Path(tempfile.mkdtemp(dir=memory))
+    yield folder
+    shutil.rmtree(folder)
+
+
+def test_traces_on_another_disk(
+    open_service: Callable[..., Service], agent: Path, cwd: Path, other_disk: Path
+) -> None:
+    """failures rows 100, 109: they move within their own file system, as part of the entry."""
+    folder = write_session(agent, cwd, IDS[0], "A")
+    for traces in (other_disk / folder.parent.name / IDS[0], other_disk / IDS[0]):
+        traces.mkdir(parents=True)
+        (traces / "segment").write_bytes(b"t" * 1000)
+    before = tree_of(other_disk)
+    service = open_service(trace_dir=str(other_disk))
+    assert service.trash([service.resolve(IDS[0])]).ok
+    moved = [p for p in other_disk.rglob("segment") if ".loop-tui-trash" in p.parts]
+    assert len(moved) == 1
+    assert service.undo().ok
+    after = tree_of(other_disk)
+    assert {k: v[2] for k, v in after.items()} == {k: v[2] for k, v in before.items()}
+    assert service.redo().ok
+    assert service.purge([service.resolve(IDS[0])]).ok
+    assert len(list(other_disk.rglob("segment"))) == 1
+    assert not list(other_disk.rglob(".loop-tui-trash"))
+
+
+def test_sessions_on_another_disk_than_the_agent_directory(
+    open_service: Callable[..., Service], agent: Path, cwd: Path, other_disk: Path
+) -> None:
+    """A linked sessions folder: the session stays on its file system and comes back."""
+    write_session(other_disk, cwd, IDS[0], "A")
+    agent.mkdir()
+    (agent / "sessions").symlink_to(other_disk / "sessions")
+    before = tree_of(other_disk)
+    service = open_service()
+    outcome = service.trash([service.resolve(IDS[0])])
+    if outcome.ok:
+        assert service.undo().ok
+    after = tree_of(other_disk)
+    assert {k: v for k, v in after.items() if v[2]} == {k: v for k, v in before.items() if v[2]}
 
 
 def test_read_only_touches_nothing(

@@ -106,6 +106,7 @@ _GROUNDS: Mapping[str, tuple[str, float]] = {
     "selection": ("primary", 0.45),
 }
 _ATTRIBUTES = frozenset(("bold", "italic", "underline", "strike", "dim", "reverse"))
+_BLACK, _WHITE = Color(0, 0, 0), Color(255, 255, 255)
 _READABLE = 4.5
 # Shares of the foreground: dark, light.
 _SHADES = {"muted": (0.66, 0.80), "faint": (0.50, 0.64), "line": (0.26, 0.26)}
@@ -127,6 +128,11 @@ def contrast(one: Color, other: Color) -> float:
     return (high + 0.05) / (low + 0.05)
 
 
+def _strongest(ground: Color) -> Color:
+    """Black or white, whichever reads better on `ground`."""
+    return max(_BLACK, _WHITE, key=lambda color: contrast(color, ground))
+
+
 def _readable(color: Color, ground: Color, toward: Color) -> Color:
     """`color`, moved toward `toward` until it can be read on `ground`."""
     if contrast(color, ground) >= _READABLE:
@@ -135,7 +141,7 @@ def _readable(color: Color, ground: Color, toward: Color) -> Color:
         moved = color.blend(toward, step / 10, alpha=1.0)
         if contrast(moved, ground) >= _READABLE:
             return moved
-    return ground.get_contrast_text(1.0)
+    return _strongest(ground)
 
 
 class Roles:
@@ -204,7 +210,7 @@ class Roles:
         if shade:
             fore = back.blend(fore, shade[0] if self._dark else shade[1], alpha=1.0)
         if ground == "find.here":
-            fore = back.get_contrast_text(1.0)
+            fore = _strongest(back)
         elif color != "line":
             fore = _readable(fore, back, self._color("foreground"))
         return Style(background=back, foreground=fore, **flags)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple, Protocol, Self
 
 from textual.app import ComposeResult
@@ -33,7 +34,7 @@ __all__ = ["At", "HistoryPane", "Reader"]
 _DEBOUNCE = 0.04
 _SLOW = 0.15  # a load that takes longer says so
 _REPAINT = 0.25  # growth is shown this often at most
-_SEEN_TICK, _SEEN_TICKS = 0.25, 4
+_SEEN_TICKS = 4  # looks at the screen before its output counts as seen
 
 
 class At(NamedTuple):
@@ -97,12 +98,14 @@ class HistoryPane(HistoryActions, Widget):
         *,
         ascii: bool = False,  # noqa: A002 - the option is called so everywhere
         now_ms: Callable[[], float] | None = None,
+        seen_after: float = 1.0,
         id: str | None = None,  # noqa: A002 - Textual's name
         classes: str | None = None,
     ) -> None:
         super().__init__(id=id, classes=classes)
         self.reader = reader
         self.now_ms = now_ms
+        self.seen_after = seen_after  # seconds
         self.options = Options(ascii=ascii)
         self.glyphs = glyphs(ascii)
         self.set_class(ascii, "-ascii")
@@ -131,7 +134,7 @@ class HistoryPane(HistoryActions, Widget):
         self.transcript = self.query_one(Transcript)
         self._notice = self.query_one("#history-notice", Static)
         self.find_input = self.query_one(FindInput)
-        self._seen_timer = self.set_interval(_SEEN_TICK, self._tick, pause=True)
+        self._seen_timer = self.set_interval(self.seen_after / _SEEN_TICKS, self._tick, pause=True)
         self._say("No session selected.")
         if self.wanted is not None:
             self.show(self.wanted)
@@ -164,14 +167,22 @@ class HistoryPane(HistoryActions, Widget):
         self.wanted = row
         if not self.is_mounted:
             return
-        self._serial += 1
+        self.turn()
         self.workers.cancel_node(self)
-        self._edge_busy = False
         if row is None:
             self._forget()
             self._say("No session selected.")
             return
-        self.run_worker(self._load(row), group="page", exclusive=True)
+        self.start(partial(self._load, row), group="page", exclusive=True)
+
+    def start(self, job: Any, *, group: str, exclusive: bool = False) -> None:
+        """Run an async job (a callable, so that one never started is never awaited)."""
+        self.run_worker(job, group=group, exclusive=exclusive)
+
+    def turn(self) -> None:
+        """From here on, what earlier reads bring is dropped."""
+        self._serial += 1
+        self._edge_busy = False
 
     def _forget(self) -> None:
         self.shown = None
@@ -305,7 +316,7 @@ class HistoryPane(HistoryActions, Widget):
             if then is not None:
                 then()
 
-        self.run_worker(run(), group="layout")
+        self.start(run, group="layout")
 
     def on_transcript_resized(self) -> None:
         if self.window is not None:
@@ -329,7 +340,8 @@ class HistoryPane(HistoryActions, Widget):
         if self._edge_busy or self.window is None or self.shown is None:
             return
         self._edge_busy = True
-        self.run_worker(self._load_edge(self.shown, self.window, top=top, then=then), group="edge")
+        work = partial(self._load_edge, self.shown, self.window, top=top, then=then)
+        self.start(work, group="edge")
 
     async def _load_edge(
         self, row: SessionRow, window: Window, *, top: bool, then: Callable[[], None] | None
@@ -341,7 +353,12 @@ class HistoryPane(HistoryActions, Widget):
                 page = await asyncio.to_thread(self._edge_page, row.key, window, top)
                 if mine != self._serial or self.window is not window:
                     return
-                added = bool(window.add_earlier(page) if top else window.add_later(page))
+                first, last = self.on_screen()
+                added = bool(
+                    window.add_earlier(page, keep=last)
+                    if top
+                    else window.add_later(page, keep=first)
+                )
                 if any_visible(page.rounds) or (window.at_start if top else window.at_end):
                     break
             await self._draw()
@@ -357,6 +374,13 @@ class HistoryPane(HistoryActions, Widget):
             if mine == self._serial:
                 self._edge_busy = False
 
+    def on_screen(self) -> tuple[int, int]:
+        """Numbers of the first and the last round with a line on the screen."""
+        lines = self.transcript
+        top = lines.scroll_offset.y
+        first, last = lines.round_at(top), lines.round_at(top + max(lines.size.height, 1) - 1)
+        return (0 if first is None else first.number), (-1 if last is None else last.number)
+
     def _edge_page(self, key: SessionKey, window: Window, top: bool) -> Page:
         before = window.first if top else window.last + 1 + PAGE
         return self.reader.page(key, before_round=before, rounds=PAGE, revision=window.revision)
@@ -364,10 +388,9 @@ class HistoryPane(HistoryActions, Widget):
     def _replaced(self, row: SessionRow, mine: int) -> None:
         if mine != self._serial:
             return
-        self._serial += 1
-        self._edge_busy = False
+        self.turn()
         why = "Its earlier history was replaced on disk; this is the new one."
-        self.run_worker(self._load(row, why), group="page", exclusive=True)
+        self.start(partial(self._load, row, why), group="page", exclusive=True)
 
     def on_transcript_scrolled(self, event: Transcript.Scrolled) -> None:
         event.stop()
@@ -391,7 +414,7 @@ class HistoryPane(HistoryActions, Widget):
         before, self.wanted = self.wanted, row
         if self.shown is None or self.shown.key != row.key or self.window is None:
             if self.is_mounted and (self.window is None or before.stamp != row.stamp):
-                self.run_worker(self._load(row), group="page", exclusive=True)
+                self.start(partial(self._load, row), group="page", exclusive=True)
             return
         self.shown = row
         if before.title != row.title:
@@ -400,7 +423,7 @@ class HistoryPane(HistoryActions, Widget):
             self._live_again = True
             return
         self._live = self.set_timer(_REPAINT, self._live_next)
-        self.run_worker(self._grow(row), group="live")
+        self.start(partial(self._grow, row), group="live")
 
     def _live_next(self) -> None:
         self._live = None
@@ -422,7 +445,8 @@ class HistoryPane(HistoryActions, Widget):
             self._replaced(row, mine)
             return
         follow = self.following
-        changed = window.add_later(page) if window.at_end or follow else 0
+        keep, _ = self.on_screen()
+        changed = window.add_later(page, keep=keep) if window.at_end or follow else 0
         if not changed and page.total > window.total:
             window.total, window.total_rounds = page.total, page.total_rounds
         gap = bool(page.rounds) and page.rounds[-1].index > window.last
@@ -470,7 +494,7 @@ class HistoryPane(HistoryActions, Widget):
             self.window is not None
             and self.window.at_end
             and self.transcript.at_end
-            and self.screen.is_current
+            and self.app.screen is self.screen
             and self.app.app_focus
         )
         self._seen_ticks = self._seen_ticks + 1 if visible else 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from loop_core.model import Block, Hit, Round, SessionKey
@@ -19,7 +20,7 @@ from loop_tui.widgets.history_text import (
     where_text,
 )
 from loop_tui.widgets.transcript import Transcript
-from loop_tui.widgets.window import Window
+from loop_tui.widgets.window import LIMIT, Window
 
 if TYPE_CHECKING:
     from textual.widget import Widget
@@ -45,7 +46,6 @@ class HistoryActions(_Base):
         reader: Reader
         following: bool
         shown: Any
-        _serial: int
         Status: type[HistoryPane.Status]
         Copied: type[HistoryPane.Copied]
 
@@ -53,6 +53,8 @@ class HistoryActions(_Base):
         def showing(self) -> SessionKey | None: ...
         def redraw(self, *, exact: bool = True, then: Callable[[], None] | None = None) -> None: ...
         def load_edge(self, *, top: bool, then: Callable[[], None] | None = None) -> None: ...
+        def start(self, job: Any, *, group: str, exclusive: bool = False) -> None: ...
+        def turn(self) -> None: ...
         def _title(self) -> None: ...
         async def _read(self, row: Any, at: At, *, follow: bool, why: str = "") -> bool: ...
         async def _draw(
@@ -119,7 +121,7 @@ class HistoryActions(_Base):
         if later is not None:
             lines.move_to(later, top=True)
         elif self.window is not None and self.window.at_end:
-            lines.move_to(lines.height - 1)
+            lines.move_to(lines.last_line)
             self._tell("This is the last round.")
         else:
             self.load_edge(top=False, then=self.action_next_round)
@@ -135,8 +137,11 @@ class HistoryActions(_Base):
             return
         if self.window.at_start:
             self._tell("This is the beginning of the session.")
-        else:
-            self.load_edge(top=True)
+            return
+        if len(self.window.rounds) >= 2 * LIMIT:
+            # Rounds on the screen are never dropped: from here on one has to go along.
+            self.transcript.move_to(0, top=True)
+        self.load_edge(top=True)
 
     def action_first_round(self) -> None:
         """The session's beginning: reads its first rounds, never all before the reader."""
@@ -153,13 +158,12 @@ class HistoryActions(_Base):
         if self.window is None or self.shown is None:
             return
         if not self.window.at_end:
-            self._serial += 1
-            self.run_worker(
-                self._read(self.shown, _at(), follow=True), group="page", exclusive=True
-            )
+            self.turn()
+            self.start(self._read(self.shown, _at(), follow=True), group="page", exclusive=True)
             return
         self.following = True
-        self.transcript.move_to(self.transcript.height - 1)
+        self.transcript.move_to(self.transcript.last_line)
+        self.transcript.to_end()
         self._title()
 
     def _unfollow(self) -> None:
@@ -168,14 +172,14 @@ class HistoryActions(_Base):
 
     def _go_to(self, at: At, then: Callable[[], None]) -> None:
         """Replace the window by one at `at`."""
-        self._serial += 1
+        self.turn()
 
         async def run() -> None:
             if await self._read(self.shown, at, follow=False):
                 then()
                 self._unfollow()
 
-        self.run_worker(run(), group="page", exclusive=True)
+        self.start(run, group="page", exclusive=True)
 
     # --- what is unfolded
 
@@ -201,8 +205,7 @@ class HistoryActions(_Base):
         """Unfold or fold what the cursor is on; a clipped block opens whole."""
         lines = self.transcript
         part = lines.part_at(lines.cursor)
-        laid = lines.round_at(lines.cursor)
-        if part is None or laid is None:
+        if part is None:
             self._tell("Nothing to open on this line.")
             return
         _, offset = lines.find_round(lines.cursor)
@@ -271,9 +274,7 @@ class HistoryActions(_Base):
         """Round n of N, bytes, and the damage known."""
         if self.window is None:
             return "No session is shown."
-        return where_text(
-            self.window, self._round_here(), self.glyphs.separator, self.glyphs.dash
-        )
+        return where_text(self.window, self._round_here(), self.glyphs.separator, self.glyphs.dash)
 
     # --- finding
 
@@ -302,7 +303,7 @@ class HistoryActions(_Base):
             return
         self.finder = finder = Finder(text)
         self.transcript.mark(text)
-        self.run_worker(self._find(finder, key), group="find", exclusive=True)
+        self.start(partial(self._find, finder, key), group="find", exclusive=True)
 
     def _stop_find(self) -> None:
         if self.finder is not None:

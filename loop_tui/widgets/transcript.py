@@ -101,6 +101,18 @@ class Transcript(ScrollView, can_focus=True, inherit_bindings=False):
         """The last line is on the screen."""
         return self.scroll_offset.y >= self.max_scroll_y
 
+    @property
+    def last_line(self) -> int:
+        """The last line with anything on it."""
+        line = self.height - 1
+        while line > 0 and not self.line_at(line):
+            line -= 1
+        return max(line, 0)
+
+    def to_end(self) -> None:
+        """Scroll to the end, whatever the cursor is on."""
+        self._go(self.max_scroll_y)
+
     def find_round(self, line: int) -> tuple[int, int]:
         """(position of the round, offset in it) of a line."""
         at = min(max(bisect_right(self._starts, line) - 1, 0), max(len(self._rounds) - 1, 0))
@@ -193,7 +205,7 @@ class Transcript(ScrollView, can_focus=True, inherit_bindings=False):
         if follow:
             self._go(self.max_scroll_y)
             last = kept is None or not keep_cursor or self.cursor >= before - 2
-            self.cursor = self.height - 1 if last or kept is None else kept
+            self.cursor = self.last_line if last or kept is None else kept
             self.cursor = max(self.cursor, self.scroll_offset.y)
         elif now is None:
             self._go(0)

@@ -51,10 +51,12 @@ class Window:
         self.damage = page.damage or self.damage
         self.read_bytes += page.read_bytes
 
-    def add_earlier(self, page: Page, *, limit: int = LIMIT) -> int:
+    def add_earlier(self, page: Page, *, keep: int = -1, limit: int = LIMIT) -> int:
         """Join a page before the window; returns how many rounds are new.
 
-        A page that does not touch the window is ignored: it belongs to an older one.
+        Rounds beyond `limit` leave at the other end, but never those up to `keep`, the last
+        one on the screen. A page that does not touch the window is ignored: it belongs to
+        an older one.
         """
         known = {one.index for one in self.rounds}
         new = tuple(one for one in page.rounds if one.index not in known)
@@ -64,16 +66,18 @@ class Window:
         self.rounds = (*new, *self.rounds)
         self.first = page.first_round
         self.at_start = page.start <= 0
+        limit = max(limit, sum(1 for one in self.rounds if one.index <= keep))
         if len(self.rounds) > limit:
             self.rounds = self.rounds[:limit]
             self.at_end = False
         return len(new)
 
-    def add_later(self, page: Page, *, limit: int = LIMIT) -> int:
+    def add_later(self, page: Page, *, keep: int | None = None, limit: int = LIMIT) -> int:
         """Join a page after the window, or replace its last rounds by grown ones.
 
-        Returns how many rounds are new or changed; 0 when the page does not touch the
-        window (there is a gap), which leaves the window as it was.
+        Rounds beyond `limit` leave at the start, but never those from `keep` on. Returns how
+        many rounds are new or changed; 0 when the page does not touch the window (there is
+        a gap), which leaves the window as it was.
         """
         self._totals(page)
         if not page.rounds:
@@ -90,6 +94,8 @@ class Window:
         changed = sum(1 for one in merged if old.get(one.index) is not one)
         self.rounds = (*kept, *merged)
         self.at_end = page.at_end
+        if keep is not None:
+            limit = max(limit, sum(1 for one in self.rounds if one.index >= keep))
         if len(self.rounds) > limit:
             self.rounds = self.rounds[-limit:]
             self.first = max(self.rounds[0].index, 0)

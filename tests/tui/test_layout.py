@@ -309,7 +309,7 @@ def test_every_state_has_a_glyph() -> None:
 def test_ascii_is_ascii(round_of: Callable[..., Round]) -> None:
     extra = (NoteBlock("compaction", "Compacted", "text", 5), ImageBlock("image/png", 9, 5))
     for level in ("off", "line", "clipped", "full"):
-        options = Options(tools=level, thinking=True, ascii=True)  # type: ignore[arg-type]
+        options = Options(tools=level, thinking=True, ascii=True)
         for line in layout_round(round_of(9, extra=extra), 60, options).lines:
             assert line_text(line).isascii()
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["safe", "safe_line"]
+__all__ = ["safe", "safe_json", "safe_line"]
 
 _REPLACEMENT = 0xFFFD
 _NEWLINE_SIGN = 0x2424
@@ -54,6 +54,20 @@ def safe_line(text: str, limit: int | None = None) -> str:
 
     With `limit`, at most that many code points, the last one an ellipsis where text was cut.
     """
+    # Nothing printable is unsafe, and that is quick to ask.
+    if text.isprintable() and (limit is None or len(text) <= limit):
+        return text
     if limit is not None and len(text) > limit:
         text = text[: max(limit - 1, 0)].rstrip() + "…" if limit > 0 else ""
     return safe(text).translate(_BREAKS)
+
+
+# Beyond what JSON escapes by itself.
+_UNSAFE_IN_JSON = re.compile(
+    "[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
+)
+
+
+def safe_json(text: str) -> str:
+    """JSON text whose dangerous characters are escapes: the same value, harmless to print."""
+    return _UNSAFE_IN_JSON.sub(lambda match: f"\\u{ord(match[0]):04x}", text)

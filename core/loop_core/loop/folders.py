@@ -39,10 +39,12 @@ class Folders:
         self.projects: dict[str, Project] = {}
         self._names: dict[str, str] = {}
         self._seen: dict[str, Folder] = {}
+        self._places: dict[tuple[str, str], tuple[str, bool]] = {}
 
     def look_again(self) -> None:
         """Forget which directories exist; projects keep their keys."""
         self._seen = {}
+        self._places = {}
 
     def rename(self, names: dict[str, str]) -> None:
         """Use these names of directories from now on, for projects already made too."""
@@ -57,6 +59,15 @@ class Folders:
         found = self._seen.get(cwd)
         if found is None:
             found = self._seen[cwd] = _look(cwd)
+        return found
+
+    def place_of(self, cwd: str, collection: str, *, named: bool) -> tuple[str, bool]:
+        """`project_of`, and whether the working directory is gone; remembered for a scan."""
+        found = self._places.get((cwd, collection))
+        if found is None:
+            missing = bool(cwd) and self.folder(cwd).missing
+            found = (self.project_of(cwd, collection, named=named), missing)
+            self._places[cwd, collection] = found
         return found
 
     def project_of(self, cwd: str, collection: str, *, named: bool) -> str:

@@ -7,6 +7,7 @@ formats are told apart (`UnsupportedSession`): lists only count them.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from loop_core.errors import InvalidSession, LoopError, StorageFailed, UnsupportedSession, reason_of
@@ -97,7 +98,7 @@ def make_row(
         archived=archived,
         message_count=peek.message_count,
         size=peek.size or 0,
-        model=model_name(peek),
+        model=model_name(peek.provider, peek.model),
         permission=safe_line(peek.permission, 40) or None,
         empty=not peek.size,
         folder_missing=folder_missing,
@@ -116,9 +117,10 @@ def _messages_problem(end: int, messages: Stamp | None) -> str | None:
     return "messages.jsonl is shorter than the metadata says" if messages.size < end else None
 
 
-def model_name(found: Peek) -> str | None:
+@lru_cache(maxsize=256)
+def model_name(provider: str | None, model: str | None) -> str | None:
     """Provider and model as a row shows them."""
-    names = [name for name in (found.provider, found.model) if name]
+    names = [name for name in (provider, model) if name]
     return safe_line("/".join(names), 200) if names else None
 
 

@@ -13,9 +13,10 @@ from collections.abc import Iterator
 import msgspec
 
 from loop_core.errors import StorageFailed, UnsupportedSession
-from loop_core.loop.collection import Collection, Place
+from loop_core.loop.collection import Collection
 from loop_core.loop.folders import Folders, read_names
 from loop_core.loop.heads import read_head
+from loop_core.loop.known import Place
 from loop_core.loop.paths import MESSAGES_FILE, META_FILE, is_session_id
 from loop_core.loop.probe import open_folder, read_at, read_first_line, stat_at
 from loop_core.loop.rows import make_row, seen_legacy, seen_meta, unreadable
@@ -95,7 +96,8 @@ class Scanner:
         self.folders.look_again()
         self._read_names()
         complete = self._list()
-        due = _FIRST_STEP
+        # Steps show first rows soon; a place already shown needs none.
+        due = _FIRST_STEP if not any(map(len, self.collections.values())) else 1 << 60
         for step in self._steps(cancelled):
             if cancelled():
                 break
@@ -112,7 +114,7 @@ class Scanner:
                 yield done + 256
                 if cancelled():
                     return
-            done += len(collection.known)
+            done += len(collection)
             yield done
         for collection in list(self.collections.values()):
             for _ in collection.resolve_titles(cancelled):
@@ -128,7 +130,7 @@ class Scanner:
         for collection in self.collections.values():
             rows += collection.rows()
             problems += collection.problems()
-            unsupported += len(collection.unsupported)
+            unsupported += collection.unsupported
         rows += self._trash.values()
         problems += self._trash_problems
         return StoreScan(
@@ -141,9 +143,8 @@ class Scanner:
         )
 
     def _projects(self, rows: list[SessionRow]) -> tuple[Project, ...]:
-        used = dict.fromkeys(row.project for row in rows)
-        known = self.folders.projects
-        return tuple(known[key] for key in used if key in known)
+        used = {row.project for row in rows}
+        return tuple(one for key, one in self.folders.projects.items() if key in used)
 
     # --- the place itself
 

@@ -85,7 +85,8 @@ class LoopStore:
         self._scanner = Scanner(self._id, self._root, agent=not named, traces=traces)
         self._reader = Reader(os.fspath(cache_dir))
         self._lock = threading.RLock()
-        self._rows: dict[SessionKey, SessionRow] = {}
+        self._found = StoreScan(store=self._id)
+        self._rows: dict[SessionKey, SessionRow] | None = None
 
     @property
     def id(self) -> str:
@@ -117,8 +118,14 @@ class LoopStore:
             return self._remember(self._scanner.rescan(paths, never_cancelled))
 
     def _remember(self, found: StoreScan) -> StoreScan:
-        self._rows = {row.key: row for row in found.rows}
+        self._found, self._rows = found, None
         return found
+
+    def _known(self, key: SessionKey) -> SessionRow | None:
+        """The row last seen; the table of rows is made when first asked for."""
+        if self._rows is None:
+            self._rows = {row.key: row for row in self._found.rows}
+        return self._rows.get(key)
 
     def watch_roots(self) -> tuple[WatchRoot, ...]:
         sessions, trash = self._scanner.sessions, self._scanner.trash_dir
@@ -224,7 +231,7 @@ class LoopStore:
             return read(row.path)
 
     def _row(self, key: SessionKey) -> SessionRow:
-        row = self._rows.get(key) or self.look(key)
+        row = self._known(key) or self.look(key)
         if row is None:
             raise SessionNotFound("the session is not there any more")
         return row
@@ -306,7 +313,7 @@ class LoopStore:
             path = self._scanner.path_of(key.ref)
             if path is not None:
                 self._remember(self._scanner.rescan({path}, never_cancelled))
-            return self._rows.get(key)
+            return self._known(key)
 
     def recover(self) -> tuple[str, ...]:
         self._require_writable()

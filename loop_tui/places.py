@@ -34,6 +34,10 @@ class OwnPlaces(Struct, frozen=True):
     def journal(self) -> str:
         return os.path.join(self.state, "journal.jsonl")
 
+    @property
+    def search(self) -> str:
+        return os.path.join(self.cache, "search")
+
     def listed(self) -> list[tuple[str, str]]:
         return [("settings", self.settings), ("state", self.state), ("cache", self.cache)]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -37,6 +38,8 @@ from loop_tui import places
 from loop_tui.resolve import resolve
 
 if TYPE_CHECKING:
+    from loop_core.search.engine import SearchEngine
+    from loop_core.search.result import SearchResult
     from loop_core.watch import Changes
 
 __all__ = ["Done", "Failed", "Options", "Outcome", "Pending", "Progress", "Reverted", "Service"]
@@ -223,6 +226,44 @@ class Service:
     def resume_command(self, key: SessionKey) -> tuple[list[str], str]:
         """Arguments and working directory (raw). Raises Refused with the reason."""
         return self._store(key).resume_command(self._row(key))
+
+    # --- all sessions
+
+    def search(
+        self,
+        text: str,
+        *,
+        exact: bool = False,
+        limit: int = 50,
+        typing: bool = False,
+        budget: float | None = None,
+        cancelled: Cancelled = never_cancelled,
+    ) -> SearchResult:
+        """Full text over the current snapshot; see `loop_core.search.engine`."""
+        snapshot = self.library.snapshot
+        names = {project.key: project.name for project in snapshot.projects}
+        return self.engine.search(
+            text,
+            snapshot.rows,
+            project_of=lambda row: names.get(row.project, ""),
+            exact=exact,
+            limit=limit,
+            typing=typing,
+            budget=budget,
+            cancelled=cancelled,
+        )
+
+    @cached_property
+    def engine(self) -> SearchEngine:
+        from loop_core.search.engine import SearchEngine
+
+        return SearchEngine(self.own.search, self.library.store_of)
+
+    def export(self, key: SessionKey, path: str, *, force: bool = False) -> str:
+        """Write the whole session to `path` in the format its ending names; see `exporting`."""
+        from loop_tui import exporting
+
+        return exporting.write(self, key, path, exporting.form_of(path), force=force)
 
     # --- actions: see `loop_core.actions`
 

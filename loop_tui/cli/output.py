@@ -7,15 +7,11 @@ escapes, so that a program reads exactly what is stored and a terminal shows it 
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, TextIO
 
-from loop_core.sanitize import safe, safe_line
-
-# Beyond what JSON escapes by itself: DEL, C1, bidirectional and line separators, surrogates.
-_UNSAFE = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
+from loop_core.sanitize import safe, safe_json, safe_line
 
 STYLES = {
     "strong": "1",
@@ -35,7 +31,7 @@ def json_text(value: Any) -> str:
     from loop_core.jsonvalue import dumps
 
     text = dumps(value).decode("utf-8", "surrogatepass")
-    return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+    return safe_json(text)
 
 
 class Output:

@@ -16,6 +16,8 @@ from loop_tui.cli.context import Context
 MODULES = (
     "loop_tui.cli.listing",
     "loop_tui.cli.show",
+    "loop_tui.cli.search",
+    "loop_tui.cli.export",
     "loop_tui.cli.check",
     "loop_tui.cli.change",
     "loop_tui.cli.purge",

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from loop_core.jsonvalue import dumps
+from loop_core.sanitize import safe_json
 
 if TYPE_CHECKING:
     from loop_core.export.common import ExportSource
@@ -30,4 +31,4 @@ def as_json(source: ExportSource) -> Iterator[str]:
 
 
 def _text(value: object) -> str:
-    return dumps(value).decode("utf-8", "replace").replace("\x7f", "\\u007f")
+    return safe_json(dumps(value).decode("utf-8", "surrogatepass"))

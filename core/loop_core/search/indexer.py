@@ -8,7 +8,7 @@ are taken away before they are added again.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from typing import Any
 
 from msgspec import Struct
@@ -25,10 +25,11 @@ __all__ = ["IndexProgress", "update"]
 
 _COMMIT_CHARS = 96 << 20
 _COMMIT_SECONDS = 20.0
+_TELL_SECONDS = 0.1
 _MANY = 32 << 20  # bytes of new conversation from which the writer gets both cores
 
 
-class IndexProgress(Struct, frozen=True, gc=False):
+class IndexProgress(Struct, frozen=True, gc=False, tag=True):
     """How far an update is: sessions and bytes of conversation; `failed` could not be read."""
 
     done: int
@@ -46,16 +47,21 @@ def update(
     rows: Iterable[SessionRow],
     store_of: Callable[[SessionKey], SessionStore],
     *,
+    forget: Container[str] = (),
     on_progress: OnProgress | None = None,
     cancelled: Cancelled = never_cancelled,
 ) -> IndexProgress:
-    """Make the index in `directory` hold `rows` and nothing else; the trash is left out.
+    """Make the index in `directory` hold `rows` as they are; the trash is left out.
 
+    Sessions of the stores in `forget` that are not among `rows` are taken out: name a store
+    only when its scan was complete.
     An index that cannot be opened or is of another version is built anew. Raises Conflict
     while another process updates it, StorageFailed when the disk refuses.
     """
     fsio.make_private_dir(directory)
-    return _Update(directory, rows, store_of, on_progress, cancelled).run()
+    return _Update(
+        directory, rows, store_of, forget=forget, on_progress=on_progress, cancelled=cancelled
+    ).run()
 
 
 class _Update:
@@ -64,6 +70,8 @@ class _Update:
         directory: str,
         rows: Iterable[SessionRow],
         store_of: Callable[[SessionKey], SessionStore],
+        *,
+        forget: Container[str],
         on_progress: OnProgress | None,
         cancelled: Cancelled,
     ) -> None:
@@ -71,11 +79,13 @@ class _Update:
         self.index = SearchIndex(directory)
         self.rows = {row.key: row for row in rows if row.trashed_ms is None}
         self.store_of = store_of
+        self.forget = forget
         self.on_progress = on_progress
         self.cancelled = cancelled
         self.pending: dict[SessionKey, Entry] = {}
         self.chars = 0
         self.committed = time.monotonic()
+        self.told = 0.0
 
     def run(self) -> IndexProgress:
         self.open()
@@ -84,7 +94,9 @@ class _Update:
             for key, row in self.rows.items()
             if (entry := self.catalog.entries.get(key)) is None or not entry.holds(row)
         ]
-        gone = [key for key in self.catalog.entries if key not in self.rows]
+        gone = [
+            key for key in self.catalog.entries if key not in self.rows and key.store in self.forget
+        ]
         total = sum(row.size for row in todo)
         progress = IndexProgress(0, len(todo), 0, total)
         if not todo and not gone:
@@ -103,13 +115,21 @@ class _Update:
                 failed += 1
             done, size = done + 1, size + row.size
             progress = IndexProgress(done, len(todo), size, total, failed)
-            if self.on_progress is not None:
-                self.on_progress(progress)
+            self.tell(progress)
             if self.chars > _COMMIT_CHARS or time.monotonic() - self.committed > _COMMIT_SECONDS:
                 self.commit(writer)
         self.commit(writer)
         writer.wait_merging_threads()
         return progress
+
+    def tell(self, progress: IndexProgress) -> None:
+        """Say how far it is, ten times a second at most, and at the end."""
+        now = time.monotonic()
+        if self.on_progress is not None and (
+            progress.done == progress.total or now - self.told >= _TELL_SECONDS
+        ):
+            self.told = now
+            self.on_progress(progress)
 
     def open(self) -> None:
         known = self.catalog.load()

@@ -7,6 +7,7 @@ line it takes each one that is whole, and counts one damage for the line.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -22,6 +23,7 @@ __all__ = ["MAX_LINE", "Line", "Piece", "lines_in", "pieces_of", "value_of"]
 MAX_LINE = 32 << 20
 CHUNK = 1 << 20
 _TAIL = 256
+_USER_AT_END = re.compile(rb'"type"\s*:\s*"user"\s*}\s*$')  # the writer puts it last
 
 
 class Line(NamedTuple):
@@ -111,7 +113,7 @@ def pieces_of(line: bytes, length: int) -> tuple[list[Piece], str | None]:
     `length` is the line's true length: over `MAX_LINE` the record is told by its tail alone.
     """
     if length > MAX_LINE:
-        kind = Kind("user") if b'"type":"user"' in line else Kind("oversized")
+        kind = Kind("user" if _USER_AT_END.search(line) else "oversized")
         return [Piece(0, b"", kind)], None
     try:
         return [Piece(0, line, _decode_kind(line))], None

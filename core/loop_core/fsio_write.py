@@ -61,13 +61,18 @@ def _make_dir(path: str) -> None:
         calls.mkdir(path, 0o700)
     except FileExistsError:
         return
-    if stat.S_IMODE(calls.stat(path).st_mode) != 0o700:
-        fd = calls.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        try:
-            calls.fchmod(fd, 0o700)
-        finally:
-            close(fd)
-    sync_dir_raw(parent(path))
+    try:
+        if stat.S_IMODE(calls.stat(path).st_mode) != 0o700:
+            fd = calls.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            try:
+                calls.fchmod(fd, 0o700)
+            finally:
+                close(fd)
+        sync_dir_raw(parent(path))
+    except BaseException:
+        with suppress(OSError):
+            calls.rmdir(path)
+        raise
 
 
 def write_new(path: StrPath, data: Source, mode: int = 0o600) -> Stamp:

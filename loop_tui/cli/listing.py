@@ -38,13 +38,12 @@ def configure(parser: ArgumentParser) -> None:
 
 
 def run(context: Context, arguments: Namespace) -> int:
-    from loop_tui.cli.rows import row_object
+    from loop_tui.cli.rows import project_names, row_object
     from loop_tui.state import select
-    from loop_tui.state.projects import full_names
 
     service, output = context.service, context.output
     snapshot = service.snapshot
-    names = full_names(snapshot.projects)
+    names = project_names(snapshot.projects)
     rows = select(
         snapshot.rows, arguments.view, problems=snapshot.problems, names=names, show_hidden=True
     )

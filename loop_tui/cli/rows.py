@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
-from loop_core.model import SessionRow
+from loop_core.model import Project, SessionRow
 
 
 def row_object(row: SessionRow, project: str) -> dict[str, Any]:
@@ -27,6 +30,21 @@ def row_object(row: SessionRow, project: str) -> dict[str, Any]:
         "labels": list(row.labels),
         "problem": row.problem,
     }
+
+
+def project_names(projects: Iterable[Project]) -> dict[str, str]:
+    """A name a project key: with the parent's last part, or all of it, where names collide."""
+    from loop_tui.state import display_names
+
+    projects = tuple(projects)
+    names: dict[str, str] = {}
+    for key, (name, parent) in display_names(projects).items():
+        names[key] = f"{os.path.basename(parent.rstrip('/'))}/{name}" if parent else name
+    shared = Counter((project.source, names[project.key]) for project in projects)
+    for project in projects:
+        if shared[project.source, names[project.key]] > 1:
+            names[project.key] = f"{project.parent}/{project.name}"
+    return names
 
 
 def iso(time_ms: int | None) -> str | None:

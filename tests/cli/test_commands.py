@@ -91,7 +91,7 @@ def test_views_hold_what_they_say(run: Run, shared_demo: Path) -> None:
     assert all(row["pinnedAt"] for row in rows(run, shared_demo, "--view", "pinned"))
     assert ids["trash"] == []
     problems = rows(run, shared_demo, "--view", "problems")
-    assert len(problems) >= 3
+    assert len(problems) >= 2
     assert all(row["problem"] for row in problems)
 
 
@@ -110,7 +110,7 @@ def test_the_limit_applies_after_the_project(run: Run, shared_demo: Path) -> Non
     """failures row 27"""
     found = rows(run, shared_demo, "--project", "LEDGER", "--limit", "2")
     assert len(found) == 2
-    assert all(row["project"] == "ledgerline" for row in found if row["source"] == "loop")
+    assert all("ledgerline" in str(row["cwd"]) for row in found)
 
 
 def test_two_projects_of_one_name_show_their_parents(run: Run, shared_demo: Path) -> None:
@@ -169,9 +169,10 @@ def test_a_page_as_stored(run: Run, shared_demo: Path) -> None:
 
 def test_pages_walked_to_the_start_are_the_whole(run: Run, shared_demo: Path) -> None:
     row = max(rows(run, shared_demo), key=lambda row: row["messageCount"] or 0)
-    before, collected = None, []
+    before: int | None = None
+    collected: list[Any] = []
     for _ in range(100):
-        arguments = [] if before is None else ["--before", str(before)]
+        arguments: list[str] = [] if before is None else ["--before", str(before)]
         (page,) = run("show", row["id"][:12], "--json", *arguments, on=shared_demo).objects
         collected = page["messages"] + collected
         before = page["start"]
@@ -198,7 +199,7 @@ def test_a_session_by_its_path(run: Run, shared_demo: Path, form: str) -> None:
         row
         for row in found
         if row["problem"] is None
-        and row["messageCount"]
+        and (row["messageCount"] or form == "v2")
         and (
             row["source"] == "craft"
             if form.startswith("craft")

@@ -238,6 +238,11 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
     small = peak(session(tmp_path / "small"))
     large = peak(session(tmp_path / "large", (USER.replace(b"Why", b"w" * 5000) + b"\n") * 8000))
     assert large - small < 16 << 10
+    # One huge line is held once, not twice.
+    huge = peak(
+        session(tmp_path / "huge", USER + b"\n" + USER.replace(b"Why", b"w" * (40 << 20)) + b"\n")
+    )
+    assert huge - small < 60 << 10
 
 
 def test_importing_the_package_costs_nothing() -> None:

@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 
 from loop_core.errors import InvalidSession
 from loop_core.jsonvalue import dumps, loads
+from loop_core.loop import stream
 from loop_core.loop.messages import MessageChecker, message_problem
+from loop_core.loop.stream import check_lines
 
 
 def user(content: Any = "hello") -> dict[str, Any]:
@@ -183,4 +185,22 @@ def histories(draw: st.DrawFn) -> list[Any]:
 @given(histories())
 def test_the_typed_reader_agrees_with_the_rules(history: list[Any]) -> None:
     stored = [loads(dumps(message)) for message in history]
-    assert verdict(stored, typed=True) == verdict(stored, typed=False)
+    expected = verdict(stored, typed=False)
+    assert verdict(stored, typed=True) == expected
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stream, "BLOCK", 16)  # every line is a long one
+        assert streamed(stored) == (expected and expected[0])
+
+
+def streamed(history: list[Any]) -> int | None:
+    """Index of the first fault when the history is read from a file; titles have to agree."""
+    data = b"".join(dumps(message) + b"\n" for message in history)
+    checker, plain = MessageChecker(), MessageChecker()
+    try:
+        check_lines(lambda at, size: data[at : at + size], 0, len(data), checker)
+    except InvalidSession as error:
+        return error.line or 0
+    for message in history:
+        plain.feed_value(message)
+    assert (checker.title, checker.user_indexes) == (plain.title, plain.user_indexes)
+    return None

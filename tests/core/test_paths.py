@@ -36,6 +36,8 @@ def test_a_missing_folder_is_hashed_as_written(loop_data: Path) -> None:
     path = "/tmp/loop-hash-ünï-漢字 dir"
     assert workspace_hash(path) == table[path]
     assert workspace_hash("//gone/") == workspace_hash("/gone")
+    assert workspace_hash("/gone\ud800") == workspace_hash("/gone\ufffd")
+    assert len(workspace_hash("/gone\0")) == 24
 
 
 def test_the_agent_directory_follows_the_variable(

@@ -12,8 +12,11 @@ import msgspec
 from msgspec import Raw, Struct
 
 __all__ = [
+    "AnyObject",
     "Assistant",
+    "Image",
     "Message",
+    "Text",
     "ToolCall",
     "ToolResult",
     "User",
@@ -22,7 +25,7 @@ __all__ = [
 ]
 
 
-class _Object(Struct, gc=False):
+class AnyObject(Struct, gc=False):
     """Any JSON object; its members are passed over, their syntax is checked."""
 
 
@@ -42,7 +45,7 @@ class Thinking(Struct, gc=False, tag="thinking", tag_field="type", rename="camel
 class ToolCall(Struct, gc=False, tag="toolCall", tag_field="type", rename="camel"):
     id: str
     name: str
-    arguments: _Object
+    arguments: AnyObject
 
 
 class User(Struct, gc=False, tag="user", tag_field="role", rename="camel"):
@@ -55,7 +58,7 @@ class Assistant(Struct, gc=False, tag="assistant", tag_field="role", rename="cam
     api: str
     provider: str
     model: str
-    usage: _Object | list[Raw]
+    usage: AnyObject | list[Raw]
     stop_reason: Literal["stop", "toolUse", "length", "error", "aborted", "deferred", "pending"]
     timestamp: float
 

@@ -70,12 +70,15 @@ def workspace_hash(cwd: _PathLike) -> str:
     for the working directory of a stored header, since Loop writes that canonical.
     """
     try:
-        real = os.path.realpath(cwd, strict=True)
-    except OSError:
-        real = os.path.normpath(os.path.abspath(cwd))
+        given = os.fsencode(cwd)
+    except UnicodeEncodeError:
+        given = os_path(os.fspath(cwd))
+    try:
+        real = os.path.realpath(given, strict=True)
+    except (OSError, ValueError):
+        real = os.path.normpath(os.path.abspath(given))
     # normpath keeps two leading slashes, which realpath and Loop do not.
-    real = "/" + real.lstrip("/")
-    return hashlib.sha256(os.fsencode(real)).hexdigest()[:24]
+    return hashlib.sha256(b"/" + real.lstrip(b"/")).hexdigest()[:24]
 
 
 def get_session_dir(cwd: _PathLike, agent_dir: _PathLike | None = None) -> Path:

@@ -15,6 +15,7 @@ import msgspec
 from loop_core.errors import InvalidSession
 from loop_core.jsonvalue import JsonSyntaxError, loads
 from loop_core.loop import _typed
+from loop_core.loop._longline import decode_long
 from loop_core.loop.messages import MessageChecker
 
 if TYPE_CHECKING:
@@ -75,9 +76,14 @@ class _Pass:
         self.broken: InvalidSession | None = None
 
     def block(self, block: bytes) -> None:
-        lines = block.removesuffix(b"\n").split(b"\n")
+        lines = [block] if len(block) > BLOCK else block.split(b"\n")
+        if not lines[-1]:
+            lines.pop()
         try:
-            messages = list(map(_typed.decode, lines))
+            if len(block) > BLOCK:
+                messages = [decode_long(block, with_text=self.checker.title is None)]
+            else:
+                messages = list(map(_typed.decode, lines))
         except (msgspec.MsgspecError, RecursionError):
             for text in lines:
                 self._one(text)

@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from loop_core.errors import InvalidArgument, ReadOnly, SessionNotFound
 from loop_core.loop.paths import get_session_dir
@@ -594,3 +596,75 @@ def test_killed_at_any_time_long(
     open_service: Callable[..., Service], agent: Path, cwd: Path
 ) -> None:
     _kills(open_service, agent, cwd, 500)
+
+
+_OPERATIONS = ["pin", "unpin", "archive", "restore", "read", "unread", "trash", "undo", "redo"]
+
+
+def _state_of(agent: Path) -> tuple[Any, ...]:
+    """Headers, membership and place of every session, wherever it lies."""
+    found = []
+    for path in sorted(agent.rglob("meta.json"), key=lambda p: p.parent.name):
+        header = json.loads(path.read_text())["header"]
+        kept = json.dumps(header, sort_keys=True)
+        found.append((path.parent.name, kept, "loop-tui-trash" in path.parts))
+    members: set[str] = set()
+    for path in agent.rglob("archive.json"):
+        members |= set(json.loads(path.read_text()))
+    for path in agent.rglob("manifest.json"):
+        entry = json.loads(path.read_text())
+        members |= {entry["session"]} if entry["archived"] else set()
+    return (*found, tuple(sorted(members)))
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(_OPERATIONS), st.sets(st.integers(0, 2), min_size=1)),
+        max_size=20,
+    )
+)
+@settings(max_examples=10)
+def test_any_order_of_actions_can_be_taken_back(
+    steps: list[tuple[Any, set[int]]],
+) -> None:
+    """On Loop's own files, against a stack of whole states; a restart at each third step."""
+    with tempfile.TemporaryDirectory() as folder:
+        agent, cwd = Path(folder) / "agent", Path(folder) / "cwd"
+        cwd.mkdir()
+        for n in range(3):
+            write_session(agent, cwd, IDS[n], f"S{n}")
+        options = Options(agent_dir=str(agent), no_craft=True, base=str(Path(folder) / "own"))
+        service = Service.open(options)
+        past: list[tuple[Any, ...]] = []
+        future: list[tuple[Any, ...]] = []
+        now = _state_of(agent)
+        for number, (do, which) in enumerate(steps):
+            if number % 3 == 0:
+                service = Service.open(options)
+                service.scan()
+            if do in ("undo", "redo"):
+                outcome = service.undo() if do == "undo" else service.redo()
+                source, target = (past, future) if do == "undo" else (future, past)
+                assert bool(outcome.done) == bool(source)
+                assert outcome.ok
+                if source:
+                    target.append(now)
+                    now = source.pop()
+                assert _state_of(agent) == now
+                continue
+            keys = [service.resolve(IDS[n]) for n in sorted(which)]
+            if do == "trash":
+                outcome = service.trash(keys)
+            elif do == "restore":
+                outcome = service.restore(keys)
+            else:
+                outcome = service.act(keys, Intent(do=do))
+            after = _state_of(agent)
+            assert outcome.undoable == (after != now)
+            if after != now:
+                past.append(now)
+                future.clear()
+                now = after
+        while past:
+            assert service.undo().ok
+            assert _state_of(agent) == past.pop()

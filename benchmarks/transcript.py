@@ -12,7 +12,6 @@ import json
 import statistics
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
 
 from textual.app import App, ComposeResult
 
@@ -95,7 +94,7 @@ class _Reader:
             at_end=end == len(self.rounds),
         )
 
-    def message(self, *_: object) -> Any:
+    def image_data(self, *_: object) -> None:
         return None
 
     def find(self, *_: object, **__: object) -> Iterator[Hit]:

@@ -8,7 +8,7 @@ import binascii
 import os
 import threading
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from textual import events
 from textual.app import ComposeResult
@@ -27,13 +27,16 @@ from loop_tui.widgets.find_input import FindInput
 from loop_tui.widgets.history_text import block_text
 from loop_tui.widgets.text_view import TextView
 
-__all__ = ["BlockViewer", "image_bytes"]
+__all__ = ["BlockViewer", "decoded"]
 
 _ENDING = {"image/png": "png", "image/jpeg": "jpg", "image/webp": "webp", "image/gif": "gif"}
 
 
+ImageData = Callable[[ImageBlock], tuple[str, str] | None]
+
+
 class BlockViewer(ModalScreen[None]):
-    """Shows a block. `message` reads the raw message of an index, for an image's data."""
+    """Shows a block. `image_data` reads media type and base64 text of an image."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q,enter", "leave", "Close"),
@@ -63,14 +66,14 @@ class BlockViewer(ModalScreen[None]):
     def __init__(
         self,
         block: Block,
-        message: Callable[[int], Any],
+        image_data: ImageData,
         *,
         title: str = "",
         ascii: bool = False,  # noqa: A002 - the option is called so everywhere
     ) -> None:
         super().__init__()
         self.block = block
-        self.message = message
+        self.image_data = image_data
         self.title_text = title
         self.glyphs = glyphs(ascii)
         self.set_class(ascii, "-ascii")
@@ -259,7 +262,7 @@ class BlockViewer(ModalScreen[None]):
 
         image = self.image
         if image is not None:
-            data = image_bytes(self.message(_message_of(self.block, image)), image)
+            data = decoded(self.image_data(image))
         else:
             data = block_text(self.block).encode("utf-8", "replace")
         try:
@@ -269,21 +272,11 @@ class BlockViewer(ModalScreen[None]):
         return len(data)
 
 
-def _message_of(block: Block, image: ImageBlock) -> int:
-    if isinstance(block, ToolBlock) and block.result_message is not None:
-        return block.result_message
-    return image.message
-
-
-def image_bytes(message: Any, image: ImageBlock) -> bytes:
-    """The decoded data of an image block of a raw message. Raises LoopError."""
-    content = message.get("content") if isinstance(message, dict) else None
-    inside = isinstance(content, list) and 0 <= image.block < len(content)
-    block = content[image.block] if isinstance(content, list) and inside else None
-    data = block.get("data") if isinstance(block, dict) else None
-    if not isinstance(data, str):
-        raise LoopError("the message holds no image data here")
+def decoded(data: tuple[str, str] | None) -> bytes:
+    """The bytes of an image from its base64 text. Raises LoopError."""
+    if data is None:
+        raise LoopError("the image's data is not to be had")
     try:
-        return base64.b64decode(data, validate=False)
+        return base64.b64decode(data[1], validate=False)
     except (binascii.Error, ValueError) as error:
         raise LoopError("the image's data is not base64") from error

@@ -20,9 +20,9 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from loop_core.errors import LoopError, StaleRevision, reason_of
-from loop_core.model import Detail, Hit, Page, Round, SessionKey, SessionRow
+from loop_core.model import Detail, Hit, ImageBlock, Page, Round, SessionKey, SessionRow
 from loop_tui.layout import BlockId, LaidRound, Options, layout_round
-from loop_tui.text import clip, glyphs
+from loop_tui.text import cell_width, clip, glyphs
 from loop_tui.widgets.find_input import FindInput
 from loop_tui.widgets.history_actions import HistoryActions
 from loop_tui.widgets.history_text import damage_text
@@ -57,7 +57,7 @@ class Reader(Protocol):
         revision: str | None = None,
     ) -> Page: ...
 
-    def message(self, key: SessionKey, index: int, revision: str | None = None) -> Any: ...
+    def image_data(self, key: SessionKey, block: ImageBlock) -> tuple[str, str] | None: ...
 
     def find(
         self, key: SessionKey, text: str, *, cancelled: Callable[[], bool] = ...
@@ -263,13 +263,18 @@ class HistoryPane(HistoryActions, Widget):
         """Border title and subtitle, and the line about damage."""
         row, window = self.shown, self.window
         title = "" if row is None else row.title or "New session"
-        # Textual would cut it with an ellipsis that plain ASCII does not have.
-        room = max(self.size.width - 4, 1) if self.size.width else 200
-        self.border_title = Content(clip(title, room, self.glyphs.ellipsis))
-        subtitle = "" if window is None else window.range_text(self.glyphs.dash)
-        if window is not None and (new := self.new_below):
-            subtitle = f"{new:,} new below {self.glyphs.separator} {subtitle}"
-        self.border_subtitle = Content(subtitle)
+        where = "" if window is None else window.range_text(self.glyphs.dash)
+        if new := self.new_below:
+            where = f"{new:,} new below {self.glyphs.separator} {where}"
+        # Textual would cut a title with an ellipsis that plain ASCII does not have.
+        room = self.size.width - 4 if self.size.width else 200
+        if self.styles.border_bottom[0] in ("", "none", "hidden") and where:
+            # Without a lower border its text joins the title.
+            where = f" {self.glyphs.separator} {where}"
+            kept = clip(title, max(room - cell_width(where), 8), self.glyphs.ellipsis)
+            title, where = f"{kept}{where}", ""
+        self.border_title = Content(clip(title, max(room, 1), self.glyphs.ellipsis))
+        self.border_subtitle = Content(where)
         damage = "" if window is None else damage_text(window.damage)
         self._notice.update(Content(f"{self.glyphs.damaged} {damage}" if damage else ""))
         self._notice.set_class(bool(damage), "-shown")

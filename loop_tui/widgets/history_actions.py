@@ -233,13 +233,12 @@ class HistoryActions(_Base):
         from loop_tui.screens.block_viewer import BlockViewer
 
         key = self.showing
-        revision = "" if self.window is None else self.window.revision
         if key is None:
             return
         self.app.push_screen(
             BlockViewer(
                 block,
-                lambda index: self.reader.message(key, index, revision or None),
+                lambda image: self.reader.image_data(key, image),
                 title=block_title(block),
                 ascii=self.options.ascii,
             )

@@ -15,6 +15,7 @@ from loop_core.model import (
     Damage,
     Detail,
     Hit,
+    ImageBlock,
     NoteBlock,
     Page,
     Round,
@@ -116,7 +117,7 @@ class FakeReader:
         self.gate: threading.Event | None = None
         self.pages: list[tuple[SessionKey, dict[str, Any]]] = []
         self.default = rounds
-        self.big: dict[int, Any] = {}
+        self.images: dict[int, tuple[str, str]] = {}
 
     def of(self, key: SessionKey) -> list[Round]:
         if key not in self.rounds:
@@ -156,8 +157,8 @@ class FakeReader:
             read_bytes=sum(one.size for one in shown),
         )
 
-    def message(self, key: SessionKey, index: int, revision: str | None = None) -> Any:
-        return self.big.get(index, {"role": "assistant", "content": []})
+    def image_data(self, key: SessionKey, block: ImageBlock) -> tuple[str, str] | None:
+        return self.images.get(block.message)
 
     def find(
         self, key: SessionKey, text: str, *, cancelled: Callable[[], bool] = lambda: False

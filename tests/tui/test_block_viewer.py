@@ -17,9 +17,10 @@ import loop_tui
 from loop_core.errors import LoopError
 from loop_core.model import AttachmentBlock, Block, ImageBlock, SessionRow, TextBlock, ToolBlock
 from loop_tui import themes
-from loop_tui.screens.block_viewer import BlockViewer, image_bytes
+from loop_tui.screens.block_viewer import BlockViewer, decoded
 from loop_tui.widgets.history import HistoryPane
 
+ImageData = Callable[[ImageBlock], tuple[str, str] | None]
 STYLES = Path(loop_tui.__file__).parent / "styles" / "history.tcss"
 PIXEL = b"\x89PNG fake data"
 
@@ -51,17 +52,19 @@ async def settle(pilot: Pilot[None]) -> None:
     await pilot.pause()
 
 
-def no_message(_: int) -> Any:
+def no_image(_: ImageBlock) -> tuple[str, str] | None:
     raise AssertionError("the data of an image was asked for")
 
 
 @asynccontextmanager
 async def viewer(
-    block: Block, message: Callable[[int], Any] = no_message, size: tuple[int, int] = (60, 20)
+    block: Block,
+    image: Callable[[ImageBlock], tuple[str, str] | None] = no_image,
+    size: tuple[int, int] = (60, 20),
 ) -> AsyncIterator[tuple[Shell, BlockViewer, Pilot[None]]]:
     app = Shell()
     async with app.run_test(size=size) as pilot:
-        screen = BlockViewer(block, message, title="Title [/] \x1b".replace("\x1b", "␛"))
+        screen = BlockViewer(block, image, title="Title [/] \x1b".replace("\x1b", "␛"))
         app.push_screen(screen)
         await settle(pilot)
         yield app, screen, pilot
@@ -152,19 +155,15 @@ async def test_hostile_text_and_narrow_screens(reader: Any) -> None:
         assert "␛[2J" in "".join(rows(screen))
 
 
-def raw_message(data: Any) -> dict[str, Any]:
-    return {"role": "user", "content": ["x", {"type": "image", "data": data}]}
-
-
 async def test_saves_an_image_without_overwriting(reader: Any, tmp_path: Path) -> None:
     image = ImageBlock("image/png", len(PIXEL), 4, name="shot.png", block=1)
     asked: list[int] = []
 
-    def message(index: int) -> Any:
-        asked.append(index)
-        return raw_message(base64.b64encode(PIXEL).decode())
+    def data(block: ImageBlock) -> tuple[str, str]:
+        asked.append(block.message)
+        return "image/png", base64.b64encode(PIXEL).decode()
 
-    async with viewer(image, message) as (_app, screen, pilot):
+    async with viewer(image, data) as (_app, screen, pilot):
         assert rows(screen)[0] == "[image shot.png image/png 14 B]"
         await pilot.press("s")
         assert screen.entry.value == os.path.join("~", "shot.png")
@@ -186,10 +185,10 @@ async def test_a_text_cannot_be_saved_as_an_image(reader: Any) -> None:
         assert rows(screen)[0] == "hello"
 
 
-@pytest.mark.parametrize("message", [None, [], {}, {"content": 3}, raw_message(None)])
-def test_image_data_that_is_not_there(message: Any) -> None:
+@pytest.mark.parametrize("data", [None, ("image/png", "x")])
+def test_image_data_that_is_not_there(data: tuple[str, str] | None) -> None:
     with pytest.raises(LoopError):
-        image_bytes(message, ImageBlock("image/png", 1, 0, block=1))
+        decoded(data)
 
 
 async def test_enter_on_a_clipped_block_opens_it_whole(

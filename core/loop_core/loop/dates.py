@@ -12,6 +12,7 @@ import re
 import time
 
 from loop_core.loop import _dateparse
+from loop_core.loop._dateparts import MAX_TIME, civil_from_days, days_from_civil
 
 __all__ = [
     "canonical_ms",
@@ -32,10 +33,10 @@ _WRITTEN = re.compile(
 def iso_from_ms(ms: float) -> str:
     """`new Date(ms).toISOString()`; raises ValueError outside its range of ±8.64e15."""
     whole = int(ms)
-    if abs(whole) > _dateparse.MAX_TIME:
+    if abs(whole) > MAX_TIME:
         raise ValueError("the time is out of range")
     days, rest = divmod(whole, 86_400_000)
-    year, month, day = _dateparse.civil_from_days(days)
+    year, month, day = civil_from_days(days)
     seconds, millis = divmod(rest, 1000)
     shown = f"{year:04}" if 0 <= year <= 9999 else f"{'-' if year < 0 else '+'}{abs(year):06}"
     return (
@@ -56,7 +57,7 @@ def now_iso() -> str:
 
 def _written_ms(found: re.Match[str]) -> int:
     year, month, day, hour, minute, second, milli = map(int, found.groups())
-    days = _dateparse.days_from_civil(year, month, 1) + day - 1
+    days = days_from_civil(year, month, 1) + day - 1
     return (((days * 24 + hour) * 60 + minute) * 60 + second) * 1000 + milli
 
 
@@ -71,7 +72,7 @@ def canonical_ms(text: str) -> int | None:
     ms = _written_ms(found)
     if len(text) == 24 and text[8] < "2":
         return ms  # no month lacks that day
-    return ms if abs(ms) <= _dateparse.MAX_TIME and iso_from_ms(ms) == text else None
+    return ms if abs(ms) <= MAX_TIME and iso_from_ms(ms) == text else None
 
 
 def is_canonical_iso(text: str) -> bool:
@@ -92,12 +93,12 @@ def parse_date_ms(text: str) -> int | None:
         return None
     ms = found.local_ms
     if found.offset_s is None:
-        if abs(ms) > _dateparse.MAX_TIME + 864_000_000:
+        if abs(ms) > MAX_TIME + 864_000_000:
             return None
         ms -= _local_offset_ms(ms)
     else:
         ms -= found.offset_s * 1000
-    return ms if abs(ms) <= _dateparse.MAX_TIME else None
+    return ms if abs(ms) <= MAX_TIME else None
 
 
 def _offset_at(utc_ms: int) -> int:

@@ -71,11 +71,15 @@ def change_metadata(
     must be metadata Loop accepts, as the argument is.
     """
     once = _change_file if form == "loop3" else _change_first_line
-    for _ in range(ATTEMPTS):
-        try:
-            return once(os.fspath(path), change)
-        except fsio.Changed:
-            continue
+    text = os.fspath(path)
+    # Among processes of ours the lock decides; the attempts are for writers that know none.
+    folder = os.path.dirname(published(text, lambda: fsio.resolve_link(text, follow=True)))
+    with fsio.lock_dir(folder or "."):
+        for _ in range(ATTEMPTS):
+            try:
+                return once(text, change)
+            except fsio.Changed:
+                continue
     raise Conflict("another program keeps changing this session", path)
 
 
@@ -139,6 +143,8 @@ def published(path: str, read: Callable[[], _T]) -> _T:
     """`read()`, with SessionNotFound for a file that is not there."""
     try:
         return read()
+    except fsio.Changed as error:
+        raise SessionNotFound("no session is published here", path) from error
     except StorageFailed as error:
         if isinstance(error.error, FileNotFoundError | NotADirectoryError):
             raise SessionNotFound("no session is published here", path) from error

@@ -7,6 +7,7 @@ next save, ours keeps its bytes in their place.
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -43,13 +44,32 @@ class KeptLine(NamedTuple):
     raw: bytes
 
 
+class Base(NamedTuple):
+    """The message lines a session in memory was read from or written as: length and SHA-256."""
+
+    length: int
+    digest: bytes
+
+    @classmethod
+    def of(cls, data: bytes) -> Base:
+        """The base of a whole file's bytes."""
+        body = data.partition(b"\n")[2]
+        return cls(len(body), hashlib.sha256(body).digest())
+
+    def appended_to(self, data: bytes) -> bytes:
+        """What the file `data` holds behind these lines; b"" when it is no continuation."""
+        body = data.partition(b"\n")[2]
+        same = hashlib.sha256(body[: self.length]).digest() == self.digest
+        return body[self.length :] if same else b""
+
+
 @dataclass
 class StoredSession:
     """One session: header, messages, and the lines that could not be read.
 
     `header` is the first line as stored, unknown keys included, with the session token and
     ``~`` expanded and permission modes cleaned. `messages` are JSON values as stored (token
-    expanded), not only objects. `path` is the file it was read from.
+    expanded), not only objects. `path` is the file it was read from, `base` what it held.
     """
 
     header: dict[str, Any]
@@ -57,6 +77,7 @@ class StoredSession:
     dropped: list[DroppedLine] = field(default_factory=list)
     path: str | None = None
     kept: list[KeptLine] = field(default_factory=list, repr=False)
+    base: Base | None = field(default=None, repr=False, compare=False)
 
     @property
     def id(self) -> Any:
@@ -113,7 +134,7 @@ def parse_session(data: bytes, path: str) -> StoredSession | None:
         return None
     if header is None:
         return None
-    session = StoredSession(header, path=path)
+    session = StoredSession(header, path=path, base=Base.of(data))
     for number, line in lines:
         try:
             session.messages.append(jsonvalue.loads(expand_line(line, folder)))

@@ -31,9 +31,11 @@ from loop_core import fsio, jsonvalue
 from loop_core.craft.header import parse_header
 from loop_core.craft.ids import check_id
 from loop_core.craft.messages import (
+    Base,
     StoredSession,
     lines_of,
     parse_session,
+    read_session_jsonl,
     serialize_session,
 )
 from loop_core.craft.sessions import get_session_file_path, make_folders
@@ -92,7 +94,6 @@ class _Slot:
     pending: StoredSession | None = None
     timer: threading.Timer | None = None
     signature: bytes | None = None
-    written: bytes | None = None  # what this queue wrote last, to notice appended lines
     error: LoopError | None = None
 
 
@@ -148,7 +149,7 @@ class SessionPersistenceQueue:
             with slot.lock, self._lock:
                 _stop(slot)
                 slot.pending = None
-                slot.signature = slot.written = slot.error = None
+                slot.signature = slot.error = None
 
     def has_pending(self, session_id: str) -> bool:
         """Whether a save under this id waits."""
@@ -229,19 +230,21 @@ def _save(slot: _Slot, session: StoredSession) -> None:
                 raise
             continue
         slot.signature = header_signature(header)
-        slot.written = data
+        session.base = Base.of(data)
         session.header["lastUsedAt"] = header["lastUsedAt"]
         return
     raise fsio.Changed("another program keeps replacing the file", slot.path)
 
 
 def _reconcile(slot: _Slot, session: StoredSession, found: bytes | None) -> None:
-    """Take over from the disk what section 7 says, and messages appended since our write."""
-    if found is None or slot.signature is None or found == slot.written:
+    """Take over from the disk what section 7 says, and messages appended by others."""
+    if found is None:
         return
-    folder = os.path.dirname(slot.path)
+    _adopt_appended(session, found, slot.path)
+    if slot.signature is None:
+        return
     try:
-        disk = parse_header(next(lines_of(found))[1], folder)
+        disk = parse_header(next(lines_of(found))[1], os.path.dirname(slot.path))
     except (StopIteration, jsonvalue.JsonSyntaxError):
         return
     if isinstance(disk, dict) and header_signature(disk) != slot.signature:
@@ -250,19 +253,19 @@ def _reconcile(slot: _Slot, session: StoredSession, found: bytes | None) -> None
                 session.header[key] = disk[key]
             else:
                 session.header.pop(key, None)
-    _adopt_appended(slot, session, found)
 
 
-def _adopt_appended(slot: _Slot, session: StoredSession, found: bytes) -> None:
-    ours = slot.written.partition(b"\n")[2] if slot.written is not None else None
-    theirs = found.partition(b"\n")[2]
-    if ours is None or len(theirs) <= len(ours) or not theirs.startswith(ours):
+def _adopt_appended(session: StoredSession, found: bytes, path: str) -> None:
+    """Keep lines that came behind those this session was read from or last written as."""
+    extra = b"" if session.base is None else session.base.appended_to(found)
+    read = parse_session(b"{}\n" + extra, path) if extra else None
+    if read is None:
         return
-    extra = parse_session(b"{}\n" + theirs[len(ours) :], slot.path)
-    if extra is not None:
-        known = {_message_id(message) for message in session.messages} - {None}
-        session.messages += [m for m in extra.messages if _message_id(m) not in known]
-        slot.written = b"\n" + theirs
+    known = {_message_id(message) for message in session.messages} - {None}
+    before = len(session.messages)
+    session.messages += [m for m in read.messages if _message_id(m) not in known]
+    session.kept += [kept._replace(before=before + kept.before) for kept in read.kept]
+    session.base = Base.of(found)
 
 
 def _message_id(message: Any) -> str | None:
@@ -306,8 +309,6 @@ def update_session_metadata(
     The application loads from disk and thereby loses messages of a save still waiting; this
     changes the waiting session itself.
     """
-    from loop_core.craft.messages import read_session_jsonl
-
     queue = _default if queue is None else queue
     path = get_session_file_path(workspace_root, session_id)
     session = queue.pending(path) or read_session_jsonl(path)

@@ -119,14 +119,7 @@ class Actions:
 
     def restore(self, keys: Iterable[SessionKey], progress: OnProgress | None = None) -> Outcome:
         """Bring each session back, from the trash or from the archive. Raises ReadOnly."""
-        intent = Intent(do="restore")
-
-        def plan(key: SessionKey) -> Item | None:
-            if key.ref.startswith(trash.PREFIX):
-                return self._steps.plan_restore(key)
-            return self._steps.plan(key, intent)
-
-        return self._run("restore", keys, plan, progress)
+        return self.perform(keys, Intent(do="restore"), progress)
 
     def purge(
         self, keys: Iterable[SessionKey], progress: OnProgress | None = None, *, force: bool = False

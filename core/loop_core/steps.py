@@ -55,8 +55,10 @@ class Steps:
     # --- planning
 
     def plan(self, key: SessionKey, intent: Intent) -> Item | None:
-        """None: it is so already."""
+        """None: it is so already. What is in the trash can only be restored, from there."""
         if key.ref.startswith(trash.PREFIX):
+            if intent.do == "restore":
+                return self._plan_restore(key)
             raise Refused("it is in the trash; restore it first")
         change = self._library.store_of(key).plan(key, intent)
         if not change.edits:
@@ -85,7 +87,7 @@ class Steps:
             force=force,
         )
 
-    def plan_restore(self, key: SessionKey) -> Item:
+    def _plan_restore(self, key: SessionKey) -> Item:
         entry = self._entry_of(key)
         return Item(
             kind="untrash",
@@ -99,7 +101,7 @@ class Steps:
 
     def plan_purge(self, key: SessionKey, *, force: bool) -> Item:
         if key.ref.startswith(trash.PREFIX):
-            item = self.plan_restore(key)
+            item = self._plan_restore(key)
             item.kind, item.key = "purge", key
             return item
         store = self._library.store_of(key)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from loop_core.model import ToolBlock
 from loop_tui.layout.code import code_lines
@@ -24,6 +25,8 @@ CLIPPED_LINES, CLIPPED_TAIL = 20, 6
 FULL_LINES, FULL_TAIL = 400, 100
 _LINE_CHARS = 2_000  # of one line of output, shown; the viewer has the rest
 _MAX_VERB = 8
+_MAX_OBJECT = 256 * 1024  # characters of arguments that are taken apart
+_EDIT = {"old": "-", "new": "+"}  # by the start of an argument's name
 _PAST = {"Read": "Read", "Write": "Wrote", "Wrote": "Wrote", "Edit": "Edited", "Edited": "Edited"}
 _NOUN = {"Read": "file", "Wrote": "file", "Edited": "file", "Ran": "command"}
 
@@ -204,16 +207,17 @@ def tool_body(
     """Parameters and result of an unfolded call, without its children; flag: clipped."""
     lines: list[Line] = []
     clipped = False
-    for label, text, language in (
-        ("Parameters", _parameters(tool), "json"),
-        ("Result", tool.result, ""),
+    parameters, language = _parameters(tool) or (None, "")
+    for label, text, raw, kind in (
+        ("Parameters", parameters, tool.arguments, language),
+        ("Result", tool.result, tool.result, ""),
     ):
-        if text is None:
+        if text is None or raw is None:
             continue
-        size = human_size(byte_size(text))
+        size = human_size(byte_size(raw))
         lines.append(_label(f"{label} {glyphs.separator} {size}", width, glyphs))
         if text:
-            part, cut = output_lines(text, width, glyphs, full=full, language=language)
+            part, cut = output_lines(text, width, glyphs, full=full, language=kind)
             lines.extend(part)
             clipped = clipped or cut
     for image in tool.result_images:
@@ -236,10 +240,48 @@ def _label(text: str, width: int, glyphs: Glyphs) -> Line:
     )
 
 
-def _parameters(tool: ToolBlock) -> str | None:
-    """The arguments, unless the line above has told them all."""
+def _parameters(tool: ToolBlock) -> tuple[str, str] | None:
+    """The arguments and their language, unless the line above has told them all.
+
+    An object reads better as one name a line, its long texts as they are; what an edit
+    takes out and puts in reads as a diff. Anything else stays the JSON it is.
+    """
     text = tool.arguments.strip()
     if text in ("", "{}", "null"):
         return None
     only = text.count("\n") == 2 and tool.target and "\n" not in tool.target
-    return None if only and tool.target in text and len(tool.target) < 60 else text
+    if only and tool.target in text and len(tool.target) < 60:
+        return None
+    values = _object(text)
+    if values is None:
+        return text, "json"
+    lines: list[str] = []
+    edits = False
+    for name, value in values.items():
+        sign = _EDIT.get(name.lower().replace("_", "")[:3], "")
+        if not isinstance(value, str):
+            lines.append(f"{name}: {json.dumps(value, ensure_ascii=False)}")
+        elif sign:
+            edits = True
+            lines += [f"{sign} {line}" for line in value.split("\n")]
+        elif "\n" in value:
+            lines += [f"{name}:", *(f"  {line}" for line in value.split("\n"))]
+        else:
+            lines.append(f"{name}: {value}" if len(values) > 1 else value)
+    shell = len(values) == 1 and tool.verb in ("Ran", "Run")
+    return "\n".join(lines), "diff" if edits else "shell" if shell else "yaml"
+
+
+def _object(text: str) -> dict[str, Any] | None:
+    """The JSON object `text` is, with texts in it; None for anything else, or too long."""
+    if len(text) > _MAX_OBJECT or not text.startswith("{"):
+        return None
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) and any(map(_is_text, value.values())) else None
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)

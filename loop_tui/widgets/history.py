@@ -424,6 +424,8 @@ class HistoryPane(HistoryActions, Widget):
         self.shown = row
         if before.title != row.title:
             self._title()
+        if before.stamp is not None and before.stamp == row.stamp:
+            return
         if self._live is not None:
             self._live_again = True
             return

@@ -400,6 +400,26 @@ def test_unfolding_one_block_and_all() -> None:
     assert opened.part_at(0) is None
 
 
+def test_arguments_read_as_what_they_are() -> None:
+    edit = tool(
+        verb="Edited",
+        target="a.py",
+        arguments='{"path": "a.py", "oldText": "x = 1\\ny", "newText": "x = 2", "n": 3}',
+    )
+    shown = one(edit, 60, UNFOLDED)
+    assert [line.strip("│ ") for line in shown[2:7]] == [
+        "path: a.py",
+        "- x = 1",
+        "- y",
+        "+ x = 2",
+        "n: 3",
+    ]
+    command = tool(arguments='{"command": "echo \\"a\\" | head\\u001b"}', target="x")
+    assert any('echo "a" | head␛' in line for line in one(command, 60, UNFOLDED))
+    for odd in ("{broken", "[" * 100_000, '{"a": ' * 50_000, "3", '"text"'):
+        assert "Parameters" in "".join(one(tool(arguments=odd), 60, UNFOLDED))
+
+
 def test_calls_inside_calls() -> None:
     child = tool(verb="Read", target="inner.py", message=2)
     parent = tool(verb="Used", target="Task", children=(child, assistant("a report")))

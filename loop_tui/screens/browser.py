@@ -120,6 +120,7 @@ class BrowserScreen(Screen[None]):
         self.watch_state = WatchState("")
         self._last_key = 0.0
         self._closed_at = 0.0
+        self._covered = False  # a dialog lies above
         self._preview: Timer | None = None
         self._toast_timer: Timer | None = None
         self._settle_timer: Timer | None = None
@@ -220,9 +221,14 @@ class BrowserScreen(Screen[None]):
         self.browse.commit_view()
         self.show_all(top=True)
 
+    def on_screen_suspend(self) -> None:
+        self._covered = True
+
     def on_screen_resume(self) -> None:
         """A dialog closed: a second `q` typed in a hurry must not quit."""
-        self._closed_at = time.monotonic()
+        if self._covered:
+            self.note_closed()
+        self._covered = False
 
     def close_guarded(self) -> bool:
         """Whether something was closed by the same key a moment ago."""

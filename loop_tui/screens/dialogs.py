@@ -46,6 +46,8 @@ class Answer(NamedTuple):
 class Modal(ModalScreen[Result], Generic[Result]):
     """A screen above the browser, drawn in ASCII where the browser is."""
 
+    AUTO_FOCUS = ""  # else the first button, Cancel, would take keys typed ahead
+
     def __init__(self) -> None:
         super().__init__(classes="dialog-screen")
 
@@ -109,7 +111,7 @@ class ConfirmDialog(Modal[Answer]):
         super().on_mount()
         q = self.question
         wanted = "#typed" if q.typed else "#cancel" if q.danger else "#confirm"
-        self.query_one(wanted).focus(scroll_visible=False)
+        self.set_focus(self.query_one(wanted), scroll_visible=False)
         self.call_after_refresh(self._paint_done)
 
     def _paint_done(self) -> None:
@@ -122,8 +124,11 @@ class ConfirmDialog(Modal[Answer]):
         return self._painted is None or when < self._painted + GUARD_S
 
     def on_key(self, event: events.Key) -> None:
-        """Drop what was typed before a dangerous dialog was there to be read."""
-        if self._too_early(event.time):
+        """Drop what was typed before a dangerous dialog was there to be read.
+
+        A key that only cancels does no harm and is let through.
+        """
+        if event.key not in ("n", "escape") and self._too_early(event.time):
             event.stop()
             event.prevent_default()
 
@@ -163,16 +168,26 @@ class ConfirmDialog(Modal[Answer]):
         self.action_yes()
 
 
+# For an Enter typed before the dialog had a focus; a focused button takes its own Enter.
+_ENTER = Binding("enter", "yes", "Yes", show=False)
+
+
 class PinDialog(ConfirmDialog):
     """``p p`` pins: the key that opened it confirms, also when it was queued already."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("p", "yes", "Yes", show=False, id="pin")]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("p", "yes", "Yes", show=False, id="pin"),
+        _ENTER,
+    ]
 
 
 class ArchiveDialog(ConfirmDialog):
     """``a a`` archives."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("a", "yes", "Yes", show=False, id="archive")]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("a", "yes", "Yes", show=False, id="archive"),
+        _ENTER,
+    ]
 
 
 class PromptDialog(Modal["str | None"]):
@@ -196,7 +211,7 @@ class PromptDialog(Modal["str | None"]):
     def on_mount(self) -> None:
         super().on_mount()
         field = self.query_one("#prompt", Input)
-        field.focus()
+        self.set_focus(field)
         field.cursor_position = len(self.value)
 
     def action_leave(self) -> None:

@@ -62,7 +62,7 @@ class ListScreen(Modal[Result], Generic[Result]):
 
     def on_mount(self) -> None:
         super().on_mount()
-        self.listing.focus()
+        self.set_focus(self.listing)
         self.fill()
 
     def fill(self) -> None:

@@ -76,7 +76,7 @@ class PaletteScreen(Modal["Entry | None"]):
 
     def on_mount(self) -> None:
         super().on_mount()
-        self.field.focus()
+        self.set_focus(self.field)
         self._filter("")
 
     def _filter(self, typed: str) -> None:

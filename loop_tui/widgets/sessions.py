@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from textwrap import wrap
 
 from rich.segment import Segment
+from textual import events
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.strip import Strip
@@ -83,6 +84,11 @@ class FilterInput(Input):
 
     def __init__(self, *, id: str) -> None:  # noqa: A002
         super().__init__(id=id, compact=True, select_on_focus=False)
+
+    def on_key(self, event: events.Key) -> None:
+        """Keys typed ahead of an Enter or Esc are commands again, not text."""
+        if not self.has_focus:
+            event.prevent_default()
 
 
 class SessionsPane(Vertical):

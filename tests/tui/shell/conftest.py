@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Iterable, Iterator
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -12,6 +14,7 @@ from typing import Any, NamedTuple
 import msgspec
 import pytest
 from blockbuster import BlockBuster
+from textual import events
 
 from loop_core.errors import LoopError, Refused, StorageFailed
 from loop_core.model import (
@@ -33,29 +36,26 @@ MINUTE = 60_000
 HOUR = 60 * MINUTE
 DAY = 24 * HOUR
 
+
+def _project(source: Any, name: str, parent: str) -> Project:
+    path = f"/{parent}/{name}"
+    kind: Any = "folder" if source == "loop" else "workspace"
+    return Project(
+        key=f"{source}:{path}",
+        source=source,
+        store=source,
+        name=name,
+        cwd=path,
+        parent=parent,
+        kind=kind,
+    )
+
+
 PROJECTS = (
-    Project(
-        key="loop:/src/loop-tui",
-        source="loop",
-        store="loop",
-        name="loop-tui",
-        cwd="/src/loop-tui",
-        parent="src",
-    ),
-    Project(
-        key="loop:/src/api", source="loop", store="loop", name="api", cwd="/src/api", parent="src"
-    ),
-    Project(
-        key="loop:/old/api", source="loop", store="loop", name="api", cwd="/old/api", parent="old"
-    ),
-    Project(
-        key="craft:notes",
-        source="craft",
-        store="craft",
-        name="team-notes",
-        kind="workspace",
-        parent="ws",
-    ),
+    _project("loop", "loop-tui", "src"),
+    _project("loop", "api", "src"),
+    _project("loop", "api", "old"),
+    _project("craft", "team-notes", "ws"),
 )
 
 
@@ -363,3 +363,94 @@ def no_blocking() -> Iterator[BlockBuster]:
     guard.activate()
     yield guard
     guard.deactivate()
+
+
+class Driver:
+    """A running app and what tests ask of it."""
+
+    def __init__(self, app: LoopTui, pilot: Any) -> None:
+        self.app = app
+        self.pilot = pilot
+        self._state: tuple[int, Any] = (0, None)
+
+    @property
+    def screen(self) -> Any:
+        return self.app.browser
+
+    @property
+    def toast(self) -> str:
+        toast = self.screen.status.toast
+        return toast.text if toast is not None else ""
+
+    @property
+    def shown(self) -> list[str]:
+        return [row.key.ref for row in self.screen.browse.shown]
+
+    @property
+    def cursor(self) -> str:
+        key = self.screen.browse.cursor
+        return key.ref if key is not None else ""
+
+    async def press(self, *keys: str) -> None:
+        self._before()
+        await self.pilot.press(*keys)
+        await self.pilot.pause()
+
+    def _before(self) -> None:
+        self._state = (len(self.app.service.calls), self.screen.status.toast)
+
+    async def settle(self) -> None:
+        """Wait until the background work that changes things is done."""
+        for _ in range(100):
+            await self.pilot.pause(0.02)
+            busy = [w for w in self.app.workers if w.group in ("act", "open", "scan", "details")]
+            if not busy:
+                return
+        raise AssertionError("still busy")
+
+    async def acted(self) -> None:
+        """Wait until what the last keys did is on the screen (its check later aside)."""
+        calls, toast = self._state
+        for _ in range(200):
+            await self.pilot.pause(0.02)
+            if len(self.app.service.calls) > calls or self.screen.status.toast is not toast:
+                break
+        await self.pilot.pause(0.08)
+
+    async def readable(self) -> None:
+        """Wait until a dialog takes keys."""
+        for _ in range(200):
+            await self.pilot.pause(0.02)
+            painted = getattr(self.app.screen, "_painted", None)
+            if painted is not None:
+                await self.pilot.pause(max(0.0, painted + 0.21 - time.monotonic()))
+                return
+        raise AssertionError("no dialog")
+
+    def burst(self, *keys: str) -> None:
+        """Keys as a terminal delivers them when they were typed ahead: all at once."""
+        self._before()
+        for key in keys:
+            self.app.post_message(events.Key(key, key if len(key) == 1 else None))
+
+    def text(self) -> str:
+        """What is on the screen, as lines of text."""
+        width, height = self.app.size
+        lines = []
+        for strip in self.app.screen._compositor.render_strips(self.app.size)[:height]:
+            lines.append(strip.text[:width])
+        return "\n".join(lines)
+
+
+@pytest.fixture
+def drive() -> Callable[..., Any]:
+    """``async with drive(app, size) as d``: the app after its first scan."""
+
+    @asynccontextmanager
+    async def driving(app: LoopTui, size: tuple[int, int] = (120, 40)) -> AsyncIterator[Driver]:
+        async with app.run_test(size=size, notifications=True) as pilot:
+            driver = Driver(app, pilot)
+            await driver.settle()
+            yield driver
+
+    return driving

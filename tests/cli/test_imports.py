@@ -101,7 +101,7 @@ def test_only_fsio_opens_files_for_writing() -> None:
     assert not found, found
 
 
-_METHODS = {"write_text", "write_bytes", "touch", "symlink_to", "hardlink_to"}
+_METHODS = {"write_text", "write_bytes", "symlink_to", "hardlink_to"}
 _OS_CALLS = {
     "rename",
     "replace",

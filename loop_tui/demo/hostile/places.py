@@ -112,7 +112,7 @@ def _names(ground: Ground) -> None:
         "\x1b]0;owned\x07\x1b[2J",
         "-rf",
         "$(touch owned)",
-        "[/]",
+        "[bold]x[nope",
         "é\u202etxt",
     )
     for number, name in enumerate(strange):

@@ -43,7 +43,7 @@ class Content(NamedTuple):
 
     `identity` names the content exactly: the generation, or a version-2 file's stamp.
     `directory` holds Loop's own index.json (None: there is none to ask). `head` is a sample
-    of the first message bytes where the content is rewritten as a whole (version 2).
+    of the first message's bytes where the content is rewritten as a whole (version 2).
     """
 
     where: Range
@@ -88,7 +88,7 @@ class Book:
         if content is None:
             return ""
         if content.directory is None:
-            return f"{zlib.crc32(content.head):08x}.{self._epoch}"
+            return f"v2.{self._epoch}"
         return f"{content.where.base:x}.{content.inode:x}.{self._epoch}"
 
     # --- keeping up
@@ -99,15 +99,25 @@ class Book:
             old, self._content = self._content, content
             if old is not None and old.identity == content.identity and old.where == content.where:
                 return
-            if old is not None and self._grew(fd, old, content):
-                self._build(fd, content, cancelled, known=self.index)
-                return
-            if old is not None and _named(old) == _named(content):
-                self._epoch += 1
-            self._tail = None
-            self.damage = {}
-            if not self._find(content):
-                self._build(fd, content, cancelled)
+            try:
+                self._catch_up(fd, old, content, cancelled)
+            except BaseException:
+                # Half a pass is no index: begin anew next time.
+                self._content = None
+                raise
+
+    def _catch_up(
+        self, fd: int, old: Content | None, content: Content, cancelled: Cancelled
+    ) -> None:
+        if old is not None and self._grew(fd, old, content):
+            self._build(fd, content, cancelled, known=self.index)
+            return
+        if old is not None:
+            self._epoch += 1
+        self._tail = None
+        self.damage = {}
+        if not self._find(content):
+            self._build(fd, content, cancelled)
 
     def rebuild(self, fd: int, cancelled: Cancelled = never_cancelled) -> None:
         """The index did not fit its bytes: make it from the messages."""
@@ -155,7 +165,8 @@ class Book:
             text = f"{index.total} lines, the metadata promises {where.total} messages"
             self.damage[-1] = Damage(None, text)
         self.index = index
-        self._cache.save(where.path, content.identity, index)
+        if known is None:
+            self._cache.save(where.path, content.identity, index)
 
     def _look_for_damage(self, fd: int, where: Range, offset: int, at: int) -> None:
         for index, line in enumerate(iter_lines(fd, where.base, where.length, offset), at):
@@ -164,7 +175,11 @@ class Book:
 
     def _grew(self, fd: int, old: Content, new: Content) -> bool:
         """Whether the content is the old one with lines after it."""
-        if _named(old) != _named(new) or self._tail is None or self.damage.get(-1):
+        if _named(old) != _named(new) and old.where.length:
+            return False
+        if old.where.length == 0:
+            return True
+        if self._tail is None or self.damage.get(-1):
             return False
         length = self.index.length
         if length != old.where.length or new.where.length < length:

@@ -109,7 +109,8 @@ def _open_file(path: str) -> Opened:
         os.close(fd)
     where = Range(path, base, end - base, first_line=first.number + 1)
     identity = "-".join(map(str, first.stamp))
-    content = Content(where, identity, first.stamp.inode, head=first.rest[:_HEAD_SAMPLE])
+    head = first.rest[: max(first.rest.find(b"\n"), 0)][:_HEAD_SAMPLE]
+    content = Content(where, identity, first.stamp.inode, head=head)
     return Opened(header, content, "", first.end)
 
 

@@ -215,9 +215,6 @@ class _Scan:
         maybe = False
         while end < self.length:
             got = self.read(end)
-            if got == 0:
-                self.length = end
-                break
             stop = self.buffer.find(b"\n", 0, got)
             upto = got if stop < 0 else stop
             maybe = maybe or any(
@@ -226,6 +223,8 @@ class _Scan:
             if stop >= 0:
                 end += stop + 1
                 break
+            if got < min(CHUNK, self.length - end):
+                self.length = end + got  # the file ends here
             # Chunks overlap, so that a needle on their border is found.
             end += got if end + got >= self.length else got - _OVERLAP
         if maybe:

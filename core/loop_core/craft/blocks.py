@@ -17,6 +17,7 @@ from loop_core.jsonvalue import dumps, is_number
 from loop_core.model import (
     AttachmentBlock,
     Block,
+    ImageBlock,
     NoteBlock,
     Round,
     TextBlock,
@@ -173,9 +174,9 @@ def pretty(value: Any) -> str:
 
 def _user(number: int, value: dict[str, Any]) -> Iterator[Block]:
     attachments = value.get("attachments")
-    for item in attachments if isinstance(attachments, list) else ():
+    for place, item in enumerate(attachments if isinstance(attachments, list) else ()):
         if isinstance(item, dict):
-            yield _attachment(number, item)
+            yield _attachment(number, item, place)
     badges = value.get("badges")
     names = (
         [_badge(item) for item in badges if isinstance(item, dict)]
@@ -189,15 +190,16 @@ def _user(number: int, value: dict[str, Any]) -> Iterator[Block]:
         yield NoteBlock("queued", "Queued: not sent yet", "", number)
 
 
-def _attachment(number: int, item: dict[str, Any]) -> AttachmentBlock:
+def _attachment(number: int, item: dict[str, Any], place: int) -> Block:
     size = item.get("size")
-    return AttachmentBlock(
-        name=safe_line(_text(item, "name") or "attachment", _LINE),
-        size=int(size) if is_number(size) and 0 <= size < 2**53 else 0,
-        message=number,
-        kind=safe_line(_text(item, "type") or "file", 40),
-        path=_text(item, "storedPath") or None,
-    )
+    count = int(size) if is_number(size) and 0 <= size < 2**53 else 0
+    name = safe_line(_text(item, "name") or "attachment", _LINE)
+    kind = safe_line(_text(item, "type") or "file", 40)
+    if kind == "image":
+        mime = safe_line(_text(item, "mimeType") or "image", 80)
+        return ImageBlock(mime, count, number, name, place)
+    path = _text(item, "storedPath") or None
+    return AttachmentBlock(name=name, size=count, message=number, kind=kind, path=path)
 
 
 def _badge(item: dict[str, Any]) -> str:

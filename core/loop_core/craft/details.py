@@ -19,7 +19,7 @@ from loop_core.craft.workspaces import Workspace
 from loop_core.model import Detail
 from loop_core.sanitize import safe_line
 
-__all__ = ["details_of"]
+__all__ = ["details_of", "header_of"]
 
 _USAGE = (
     ("inputTokens", "in"),
@@ -28,6 +28,19 @@ _USAGE = (
     ("cacheReadTokens", "cache read"),
     ("cacheCreationTokens", "cache written"),
 )
+
+
+def header_of(folder: str) -> Any:
+    """The header as stored; None when it is not JSON. Raises SessionNotFound, StorageFailed."""
+    fd, _ = open_session(folder)
+    try:
+        line = header_span(fd, os.fstat(fd).st_size)[0]
+    finally:
+        os.close(fd)
+    try:
+        return jsonvalue.loads(line.removeprefix(jsonvalue.BOM))
+    except jsonvalue.JsonSyntaxError:
+        return None
 
 
 def details_of(

@@ -12,12 +12,12 @@ import os
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from loop_core import fsio, jsonvalue
 from loop_core.craft.blocks import make_round, text_of
-from loop_core.craft.records import Line, lines_in, pieces_of
+from loop_core.craft.records import lines_in, pieces_of
 from loop_core.craft.rounds import RoundIndex, build_index
 from loop_core.craft.sessions import SESSION_FILE
 from loop_core.craft.tokens import expand_line
@@ -165,6 +165,15 @@ class HistoryReader:
                 running=running,
             )
 
+    def rounds(self, folder: str, *, cancelled: Cancelled = never_cancelled) -> Iterator[Round]:
+        """Every round whole, in order, one at a time."""
+        with self._opened(folder, cancelled) as session:
+            read = _Reader(session)
+            for number in range(-1 if session.rounds.has_prelude else 0, session.rounds.rounds):
+                if cancelled():
+                    return
+                yield read.round(number, running=False, whole=True)
+
     def raw_page(self, folder: str, *, before: int | None = None, rounds: int = 3) -> RawPage:
         """See `SessionStore.raw_page`: messages exactly as stored."""
         with self._opened(folder) as session:
@@ -211,15 +220,21 @@ class HistoryReader:
     def find(
         self, folder: str, text: str, *, cancelled: Cancelled = never_cancelled
     ) -> Iterator[Hit]:
-        """Case-insensitive matches in order, one a message."""
+        """Case-insensitive matches in order, one a message; nothing for a blank text."""
         wanted = text.casefold()
-        if not wanted:
+        if not wanted.strip():
             return
         with self._opened(folder, cancelled) as session:
             number = -1
             starts = session.rounds.starts
             for at, value in _stream(
-                session, session.rounds.body, session.rounds.size, 0, cancelled, expand=True
+                session,
+                session.rounds.body,
+                session.rounds.size,
+                0,
+                cancelled,
+                expand=True,
+                wanted=_sieve(text),
             ):
                 while number + 1 < len(starts) and starts[number + 1] <= at:
                     number += 1
@@ -291,23 +306,41 @@ def _stream(
     cancelled: Cancelled = never_cancelled,
     *,
     expand: bool = False,
+    wanted: Callable[[bytes], bool] | None = None,
 ) -> Iterator[tuple[int, Any]]:
-    """The messages in a byte range with their indexes; `first` is the first one's."""
+    """The messages in a byte range with their indexes; `first` is the first one's.
+
+    Those whose bytes are not `wanted` are counted and passed over.
+    """
     for line in lines_in(session.fd, start, end, cancelled=cancelled):
-        for value in _values(line, session.folder if expand else None):
-            yield first, value
+        for piece in pieces_of(line.data, line.length)[0]:
+            if not piece.data:
+                yield first, {**_OVERSIZED, "bytes": line.length}
+            elif wanted is None or wanted(piece.data):
+                data = expand_line(piece.data, session.folder) if expand else piece.data
+                yield first, jsonvalue.loads(data)
             first += 1
 
 
-def _values(line: Line, folder: str | None) -> Iterator[Any]:
-    """The records of one line, with the token expanded for `folder`."""
-    pieces, _ = pieces_of(line.data, line.length)
-    for piece in pieces:
-        if not piece.data:
-            yield {**_OVERSIZED, "bytes": line.length}
-            continue
-        data = piece.data if folder is None else expand_line(piece.data, folder)
-        yield jsonvalue.loads(data)
+def _sieve(text: str) -> Callable[[bytes], bool] | None:
+    """A quick look at raw bytes that never misses; None: decode every record.
+
+    Plain ASCII stands for itself in JSON unless written as an escape; letters of other
+    scripts may fold to it, and the session token stands for a path.
+    """
+    if not (text.isascii() and all(c.isalnum() or c in " -_.,:;=+*#@!?()[]<>" for c in text)):
+        return None
+    needle = text.lower().encode()
+
+    def may_hold(data: bytes) -> bool:
+        return (
+            needle in data.lower()
+            or not data.isascii()
+            or b"\\u" in data
+            or b"{{SESSION_PATH}}" in data
+        )
+
+    return may_hold
 
 
 class _Reader:
@@ -323,12 +356,12 @@ class _Reader:
         self.bytes += end - start
         return _stream(self.session, start, end, first)
 
-    def round(self, number: int, *, running: bool) -> Round:
-        """One round to show; of a huge one its beginning and its end."""
+    def round(self, number: int, *, running: bool, whole: bool = False) -> Round:
+        """One round to show; of a huge one its beginning and its end unless `whole`."""
         start, end, first, last, _ = self.session.rounds.span(number)
         gap: tuple[int, str] | None = None
         parts = [(start, end, first)]
-        if end - start > _ROUND_WHOLE:
+        if end - start > _ROUND_WHOLE and not whole:
             inside = [m for m in self.session.rounds.marks if start < m[0] < end]
             tail = [m for m in inside if m[0] >= end - _ROUND_TAIL] or inside[-1:]
             if inside and tail and inside[0][0] < tail[0][0]:

@@ -11,7 +11,7 @@ import queue
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,10 @@ import msgspec
 
 from loop_core.craft import details, writes
 from loop_core.craft.history import HistoryReader
+from loop_core.craft.images import image_of
 from loop_core.craft.running import LOCK_NAME, Owner, owner_of
 from loop_core.craft.scan import Found, WorkspaceScanner
+from loop_core.craft.texts import CraftTexts, text_mark
 from loop_core.craft.workspaces import (
     Workspace,
     all_workspaces,
@@ -35,15 +37,18 @@ from loop_core.model import (
     Change,
     Detail,
     Hit,
+    ImageBlock,
     Intent,
     Page,
     Problem,
     Project,
     RawPage,
+    Round,
     SessionKey,
     SessionRow,
     Source,
     StoreScan,
+    TextMark,
     TrashPlan,
     WatchRoot,
 )
@@ -372,6 +377,31 @@ class CraftStore:
         self, key: SessionKey, text: str, *, cancelled: Cancelled = never_cancelled
     ) -> Iterator[Hit]:
         return self.history.find(self._place(key)[1], text, cancelled=cancelled)
+
+    def text_mark(self, key: SessionKey) -> TextMark:
+        return text_mark(self._place(key)[1])
+
+    def texts(
+        self,
+        key: SessionKey,
+        *,
+        since: TextMark | None = None,
+        wanted: Callable[[bytes], bool] | None = None,
+        cancelled: Cancelled = never_cancelled,
+    ) -> CraftTexts:
+        folder = self._place(key)[1]
+        return CraftTexts(folder, since=since, wanted=wanted, cancelled=cancelled)
+
+    def header(self, key: SessionKey) -> Any:
+        """The session's header as stored; None when it cannot be read."""
+        return details.header_of(self._place(key)[1])
+
+    def rounds(self, key: SessionKey, *, cancelled: Cancelled = never_cancelled) -> Iterator[Round]:
+        return self.history.rounds(self._place(key)[1], cancelled=cancelled)
+
+    def image_data(self, key: SessionKey, block: ImageBlock) -> tuple[str, str] | None:
+        folder = self._place(key)[1]
+        return image_of(self.history.message(folder, block.message), block.block, folder)
 
     def details(self, key: SessionKey) -> tuple[Detail, ...]:
         scanner, folder = self._place(key)

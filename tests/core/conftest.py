@@ -119,7 +119,7 @@ class Faults:
                 call(args[0], bytes(args[1])[: len(args[1]) // 2], *args[2:])
             self._dead = True
             raise Killed
-        if self._kind == "short":
+        if self._kind == "short" and name in _WRITES:
             call(args[0], bytes(args[1])[: len(args[1]) // 2], *args[2:])
         if name == "close":
             self._note(name, args, call(*args, **kwargs))

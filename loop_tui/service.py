@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from loop_core.actions import Actions
-from loop_core.errors import SessionNotFound
+from loop_core.errors import Refused, SessionNotFound
 from loop_core.journal import Journal
 from loop_core.library import Library
 from loop_core.model import (
@@ -38,6 +38,8 @@ from loop_tui import places
 from loop_tui.resolve import resolve
 
 if TYPE_CHECKING:
+    from loop_core.loop.reclaim import Reclaimable
+    from loop_core.loop.store import LoopStore
     from loop_core.search.engine import SearchEngine
     from loop_core.search.result import SearchResult
     from loop_core.watch import Changes
@@ -264,6 +266,24 @@ class Service:
         from loop_tui import exporting
 
         return exporting.write(self, key, path, exporting.form_of(path), force=force)
+
+    def plan_reclaim(self, key: SessionKey) -> Reclaimable:
+        """What a Loop session would give back; see `loop_core.loop.reclaim`."""
+        return self._loop_store(key).plan_reclaim(key)
+
+    def reclaim(
+        self, key: SessionKey, plan: Reclaimable, *, in_place: bool = False
+    ) -> tuple[int, int]:
+        """Carry out a plan; bytes before and after. Raises Refused, Conflict, StorageFailed."""
+        return self._loop_store(key).reclaim(key, plan, in_place=in_place)
+
+    def _loop_store(self, key: SessionKey) -> LoopStore:
+        from loop_core.loop.store import LoopStore
+
+        store = self._store(key)
+        if isinstance(store, LoopStore):
+            return store
+        raise Refused("only Loop leaves space to reclaim")
 
     # --- actions: see `loop_core.actions`
 

@@ -21,6 +21,7 @@ MODULES = (
     "loop_tui.cli.check",
     "loop_tui.cli.change",
     "loop_tui.cli.purge",
+    "loop_tui.cli.reclaim",
     "loop_tui.cli.undo",
     "loop_tui.cli.resume",
     "loop_tui.cli.paths",

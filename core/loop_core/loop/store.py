@@ -22,6 +22,7 @@ from loop_core.loop.finding import find
 from loop_core.loop.membership import set_members
 from loop_core.loop.paths import is_session_id
 from loop_core.loop.reader import Reader, open_session
+from loop_core.loop.reclaim import Reclaimable, plan_reclaim, reclaim, recover_reclaim
 from loop_core.loop.recovery import recover_collection
 from loop_core.loop.scan import Scanner
 from loop_core.loop.texts import LoopTexts, text_mark
@@ -306,6 +307,20 @@ class LoopStore:
         self._require_writable()
         set_members(collection, ids, archived=archived)
 
+    def plan_reclaim(self, key: SessionKey) -> Reclaimable:
+        """What the session would give back. Writes nothing; see `reclaim`."""
+        row = self._now(key)
+        if row.form != "loop3":
+            raise Refused("only a published session holds space to reclaim", row.path)
+        return plan_reclaim(row.path, traces=self._traces_of(row))
+
+    def reclaim(
+        self, key: SessionKey, plan: Reclaimable, *, in_place: bool = False
+    ) -> tuple[int, int]:
+        """Carry out a plan; bytes before and after. Raises Refused, Conflict, StorageFailed."""
+        self._require_writable()
+        return reclaim(plan, in_place=in_place, traces=self._traces_of(self._now(key)))
+
     def look(self, key: SessionKey) -> SessionRow | None:
         if key.store != self._id:
             raise InvalidArgument("a session of another store")
@@ -322,6 +337,7 @@ class LoopStore:
             try:
                 found = recover_collection(collection, self._scanner.traces_in(collection))
                 said += [safe_line(f"{left.path}: {left.text}") for left in found]
+                said += map(safe_line, recover_reclaim(collection))
             except LoopError as error:
                 said.append(f"{safe_line(collection)}: {safe_line(str(error))}")
         return tuple(said)

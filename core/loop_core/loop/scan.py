@@ -262,6 +262,9 @@ class Scanner:
     # --- the trash
 
     def look_at_trash(self) -> None:
+        if not os.path.isdir(os.path.dirname(self.trash_dir)):
+            self._trash, self._trash_problems = {}, []
+            return
         listing = read_entries(self.trash_dir, self.store)
         known, self._trash = self._trash, {}
         self._trash_problems = list(listing.problems)

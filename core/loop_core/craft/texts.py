@@ -8,7 +8,6 @@ next pass compares it before it goes on there. Hashing is far cheaper than decod
 from __future__ import annotations
 
 import os
-import re
 import zlib
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -21,13 +20,13 @@ from loop_core.craft.rounds import header_span, is_header
 from loop_core.errors import StorageFailed
 from loop_core.fsio_base import stamp_from
 from loop_core.model import Piece, Stamp, TextMark
+from loop_core.plaintext import plain, strings_in
 from loop_core.store import Cancelled, never_cancelled
 
 __all__ = ["CraftTexts", "text_mark", "texts_of"]
 
 Wanted = Callable[[bytes], bool]
 _CHUNK = 1 << 20
-_ENCODED = re.compile(r"[A-Za-z0-9+/_-]{400,}={0,2}")
 
 
 def text_mark(folder: str) -> TextMark:
@@ -145,12 +144,12 @@ def texts_of(value: Any, at: int, round_: int) -> Iterator[Piece]:
     if kind == "tool":
         name = value.get("toolName")
         tool = name if isinstance(name, str) else ""
-        asked = "\n".join(_strings(value.get("toolInput")))
+        asked = "\n".join(strings_in(value.get("toolInput")))
         parts = [tool, _string(value, "toolDisplayName"), _string(value, "toolIntent"), asked]
         yield Piece(round_, at, "tool", plain("\n".join(p for p in parts if p)), tool)
         result = value.get("toolResult")
         if result is not None:
-            yield Piece(round_, at, "tool", plain("\n".join(_strings(result))), tool)
+            yield Piece(round_, at, "tool", plain("\n".join(strings_in(result))), tool)
         return
     text = content_of(value)
     if kind == "user":
@@ -169,26 +168,3 @@ def texts_of(value: Any, at: int, round_: int) -> Iterator[Piece]:
 def _string(value: dict[str, Any], key: str) -> str:
     found = value.get(key)
     return found if isinstance(found, str) else ""
-
-
-def _strings(value: Any) -> Iterator[str]:
-    """Every string, key and number of a JSON value, in order, at any depth."""
-    stack = [value]
-    while stack:
-        one = stack.pop()
-        if isinstance(one, str):
-            yield one
-        elif isinstance(one, dict):
-            for key, inner in reversed(one.items()):
-                stack += (inner, key)
-        elif isinstance(one, list):
-            stack.extend(reversed(one))
-        elif one is not None and not isinstance(one, bool):
-            yield str(one)
-
-
-def plain(text: str) -> str:
-    """`text` without long runs of encoded data (icons and images as base64)."""
-    if len(text) < 400 or (";base64," not in text and " " in text[:2000]):
-        return text
-    return _ENCODED.sub(" ", text)

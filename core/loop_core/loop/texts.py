@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -14,12 +13,12 @@ from loop_core.loop.history import Range, iter_lines
 from loop_core.loop.lines import decode_line, is_user_line
 from loop_core.loop.reader import Opened, open_session
 from loop_core.model import Piece, TextMark
+from loop_core.plaintext import plain, strings_in
 from loop_core.store import Cancelled, never_cancelled
 
 __all__ = ["LoopTexts", "text_mark", "texts_of"]
 
 Wanted = Callable[[bytes], bool]
-_ENCODED = re.compile(r"[A-Za-z0-9+/_-]{400,}={0,2}")
 
 
 def text_mark(path: str) -> TextMark:
@@ -156,26 +155,3 @@ def _texts(content: Any) -> Iterator[str]:
         for block in content:
             if isinstance(block, dict) and isinstance(block.get("text"), str):
                 yield block["text"]
-
-
-def strings_in(value: Any) -> Iterator[str]:
-    """Every string, key and number of a JSON value, in order, at any depth."""
-    stack = [value]
-    while stack:
-        one = stack.pop()
-        if isinstance(one, str):
-            yield one
-        elif isinstance(one, dict):
-            for key, inner in reversed(one.items()):
-                stack += (inner, key)
-        elif isinstance(one, list):
-            stack.extend(reversed(one))
-        elif one is not None and not isinstance(one, bool):
-            yield str(one)
-
-
-def plain(text: str) -> str:
-    """`text` without long runs of encoded data (images, archives as base64)."""
-    if len(text) < 400 or (";base64," not in text and " " in text[:2000]):
-        return text
-    return _ENCODED.sub(" ", text)

@@ -24,7 +24,8 @@ from loop_core.model import Change, Edit, Intent, SessionKey, SessionRow
 
 def header(path: Path) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(path.read_text().splitlines()[0])
-    return found.get("header", found)
+    inner: dict[str, Any] = found.get("header", found)
+    return inner
 
 
 def do(store: LoopStore, row: SessionRow, what: str, value: str | None = None) -> Change:
@@ -61,7 +62,7 @@ def test_what_is_already_so_needs_no_edit(disk: Any, kit: Any) -> None:
     disk.v3([kit.user("a")], pinnedAt="2026-10-02T00:00:00.000Z")
     store, row = disk.only_row()
     for what in ("pin", "read", "restore"):
-        assert store.plan(row.key, Intent(do=what)).edits == ()  # type: ignore[arg-type]
+        assert store.plan(row.key, Intent(do=what)).edits == ()
     assert do(store, row, "unpin").edits == (Edit("pinnedAt", '"2026-10-02T00:00:00.000Z"', None),)
     assert do(store, row, "unread").edits == (Edit("unread", "false", "true"),)
     assert store.plan(row.key, Intent(do="unread")).edits == ()

@@ -158,7 +158,7 @@ def test_broken_sessions_are_rows_with_the_reason(disk: Any, kit: Any) -> None:
     assert all(row.problem for row in rows.values())
     for name in ("not json", "bad preset", "bad range"):
         page = store.page(rows[str(bad[name])].key)
-        assert page.rounds[0].blocks[0].text == name  # type: ignore[union-attr]
+        assert page.rounds[0].blocks[0].text == name
     assert store.page(rows[str(legacy)].key).total == 1
     assert store.page(rows[str(empty)].key).rounds == ()
 

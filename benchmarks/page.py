@@ -1,0 +1,145 @@
+"""Pages of a large session, as ratios to the bare work (DESIGN "Numbers to reach").
+
+``python benchmarks/page.py [megabytes]`` prints the ratios of one run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import resource
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from loop_core.loop.store import LoopStore
+from loop_core.model import SessionKey
+
+_SESSION = "00000000-0000-4000-8000-000000000000"
+
+
+def _line(value: object) -> bytes:
+    return msgspec.json.encode(value) + b"\n"
+
+
+def _round(number: int) -> list[bytes]:
+    """A question, two tool calls with output, an answer: some 20 KB."""
+    stamp = 1_790_000_000_000 + number * 60_000
+    base = {"api": "a", "provider": "p", "model": "m", "usage": {}, "timestamp": stamp}
+    lines = [_line({"role": "user", "content": f"Question {number}?", "timestamp": stamp})]
+    for step in range(2):
+        call = {"type": "toolCall", "id": f"c{step}", "name": "bash"}
+        call["arguments"] = {"command": f"cat part-{step}"}  # type: ignore[assignment]
+        lines.append(
+            _line({"role": "assistant", "content": [call], "stopReason": "toolUse"} | base)
+        )
+        text = (f'{number} line of "output" with some words\n' * 220)[:9000]
+        result = {"role": "toolResult", "toolCallId": f"c{step}", "toolName": "bash"}
+        content = [{"type": "text", "text": text}]
+        lines.append(_line(result | {"content": content, "isError": False, "timestamp": stamp + 5}))
+    answer = [{"type": "text", "text": "An answer of a few lines.\n" * 40}]
+    lines.append(_line({"role": "assistant", "content": answer, "stopReason": "stop"} | base))
+    return lines
+
+
+def make(agent: Path, megabytes: int) -> Path:
+    """A session of that size with its index; gives its directory."""
+    folder = agent / "sessions" / "bench" / _SESSION
+    folder.mkdir(parents=True)
+    digest, size, count, rounds = hashlib.sha256(), 0, 0, []
+    with (folder / "messages.jsonl").open("wb") as file:
+        while size < megabytes << 20:
+            rounds.append({"messageIndex": count, "byteOffset": size})
+            lines = _round(len(rounds))
+            block = b"".join(lines)
+            digest.update(block)
+            file.write(block)
+            size, count = size + len(block), count + len(lines)
+    moment = "2026-10-01T09:00:00.000Z"
+    header = {"format": "loop-session", "version": 2, "permissionPreset": "read-only"}
+    header |= {"id": _SESSION, "cwd": "/tmp", "createdAt": moment, "updatedAt": moment}
+    meta = {"format": "loop-session", "version": 3, "header": header}
+    meta |= {"generation": digest.hexdigest(), "start": 0, "bytes": size, "messageCount": count}
+    (folder / "meta.json").write_text(json.dumps(meta))
+    index = {"generation": meta["generation"], "rounds": rounds}
+    (folder / "index.json").write_bytes(msgspec.json.encode(index))
+    return folder
+
+
+def _bare_page(folder: Path) -> None:
+    """Decode the metadata, the index and the lines of the last three rounds."""
+    meta = msgspec.json.decode((folder / "meta.json").read_bytes())
+    index = msgspec.json.decode((folder / "index.json").read_bytes())
+    start = index["rounds"][-3]["byteOffset"]
+    fd = os.open(folder / "messages.jsonl", os.O_RDONLY)
+    data = os.pread(fd, meta["bytes"] - start, start)
+    os.close(fd)
+    for line in data.splitlines():
+        msgspec.json.decode(line)
+
+
+def _bare_pass(folder: Path) -> None:
+    """Read the whole file and split it into lines."""
+    with (folder / "messages.jsonl").open("rb") as file:
+        while block := file.read(1 << 20):
+            block.split(b"\n")
+
+
+def _seconds(work: Callable[[], object], times: int) -> float:
+    taken = []
+    for _ in range(times):
+        begin = time.perf_counter()
+        work()
+        taken.append(time.perf_counter() - begin)
+    return statistics.median(taken)
+
+
+def _peak_mb() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def run(megabytes: int = 1024) -> dict[str, float]:
+    """Ratios of a page with and without an index, and the memory the latter adds."""
+    base = Path(tempfile.mkdtemp(prefix="loop-tui-page-"))
+    try:
+        folder = make(base / "agent", megabytes)
+
+        def page(*, cache: str) -> None:
+            store = LoopStore(base / "agent", collection=False, cache_dir=base / cache)
+            key = SessionKey(store.id, f"bench/{_SESSION}")
+            row = store.look(key)
+            assert row is not None
+            begin = time.perf_counter()
+            found = store.page(key)
+            taken.append(time.perf_counter() - begin)
+            assert len(found.rounds) == 3
+
+        taken: list[float] = []
+        bare = _seconds(lambda: _bare_page(folder), 15)
+        for _ in range(15):
+            page(cache="warm")
+        with_index = statistics.median(taken)
+        (folder / "index.json").unlink()
+        bare_pass = _seconds(lambda: _bare_pass(folder), 3)
+        before, taken = _peak_mb(), []
+        for n in range(3):
+            page(cache=f"cold-{n}")
+        return {
+            "page with index / (pread + decode)": round(with_index / bare, 2),
+            "page without index / (read + split)": round(statistics.median(taken) / bare_pass, 2),
+            "memory added without index, MB": round(_peak_mb() - before, 1),
+        }
+    finally:
+        shutil.rmtree(base)
+
+
+if __name__ == "__main__":
+    for name, value in run(int(sys.argv[1]) if len(sys.argv) > 1 else 1024).items():
+        print(f"{value:8.2f}  {name}")

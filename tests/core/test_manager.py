@@ -797,3 +797,80 @@ def test_lists(collection: Path, say: Any, tmp_path: Path) -> None:
     elsewhere.rmdir()
     with pytest.raises(InvalidSession):
         SessionManager.list("/tmp", collection)
+
+
+def test_a_save_reads_no_history_again(
+    stored: SessionManager, say: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from loop_core.fsio_calls import calls
+
+    history = [say.user("x" * 100_000) for _ in range(10)]
+    stored.commit(history)
+    manager = reopened(stored)
+    count = 0
+
+    def counted(call: Callable[..., bytes]) -> Callable[..., bytes]:
+        def wrapper(*arguments: Any) -> bytes:
+            nonlocal count
+            data = call(*arguments)
+            count += len(data)
+            return data
+
+        return wrapper
+
+    monkeypatch.setattr(calls, "read", counted(calls.read))
+    monkeypatch.setattr(calls, "pread", counted(calls.pread))
+    manager.commit([*history, say.agent()])
+    manager.set_pinned(True)
+    assert 0 < count < 20_000
+    same_after_reopening(manager)
+
+
+def test_two_sessions_never_touch_each_other(collection: Path, say: Any) -> None:
+    """failures row 46"""
+    first, second = (make("disk", collection) for _ in range(2))
+    first.commit([say.user("first")])
+    assert second.session_file is not None
+    before = second.session_file.read_bytes()
+    first.set_pinned(True)
+    first.set_title(TITLE)
+    first.mark_unread()
+    assert second.session_file.read_bytes() == before
+    second.commit([say.user("second")])
+    assert reopened(first).messages == [say.user("first")]
+    assert reopened(second).messages == [say.user("second")]
+
+
+def test_first_come_first_served() -> None:
+    from loop_core.loop.turns import Turns
+
+    turns = Turns()
+    order: list[int] = []
+    waiting: list[threading.Thread] = []
+
+    def work(number: int) -> None:
+        with turns:
+            order.append(number)
+
+    with turns:
+        for number in range(20):
+            waiting.append(threading.Thread(target=work, args=(number,)))
+            waiting[-1].start()
+            while len(turns._waiting) <= number:
+                time.sleep(0.0005)
+        with pytest.raises(InvalidArgument):
+            turns.__enter__()
+    work(20)  # comes after all that wait, however quick it is
+    for thread in waiting:
+        thread.join()
+    assert order == list(range(21))
+
+
+def test_a_title_check_that_writes_itself_is_refused(stored: SessionManager) -> None:
+    def accept() -> bool:
+        stored.set_pinned(True)
+        return True
+
+    with pytest.raises(InvalidArgument):
+        stored.set_title(TITLE, accept)
+    assert stored.set_title(TITLE)

@@ -217,10 +217,10 @@ async def _gaps() -> dict[str, float]:
         slowest: list[float] = []
         for _ in range(20):
             lines = pane.transcript
-            here = lines.place_of(lines.cursor), lines.cursor - lines.scroll_offset.y
+            here = lines.lines.place_of(lines.cursor), lines.cursor - lines.scroll_offset.y
             pane.load_edge(top=True)
             await pilot.pause(0.05)
-            after = lines.place_of(lines.cursor), lines.cursor - lines.scroll_offset.y
+            after = lines.lines.place_of(lines.cursor), lines.cursor - lines.scroll_offset.y
             moved += here != after
             slowest.append(max(gaps))
             gaps.clear()

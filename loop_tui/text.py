@@ -7,11 +7,14 @@ here is exact on the screen. Nothing ever cuts through a grapheme cluster or a w
 from __future__ import annotations
 
 import time
-from typing import NamedTuple
 
 from rich.cells import cell_len, split_graphemes
 
+from loop_tui.glyphs import ASCII, UNICODE, Glyphs, glyphs
+
 __all__ = [
+    "ASCII",
+    "UNICODE",
     "Glyphs",
     "cell_width",
     "clip",
@@ -30,94 +33,6 @@ __all__ = [
 
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _MINUTE, _HOUR, _DAY = 60_000, 3_600_000, 86_400_000
-
-
-class Glyphs(NamedTuple):
-    """Every mark the screen draws, each one cell wide (look.md "Look")."""
-
-    unread: str
-    pinned: str
-    archived: str
-    running: str
-    damaged: str
-    missing: str
-    mark: str
-    cursor: str
-    gutter: str
-    folded: str
-    open: str
-    ok: str
-    failed: str
-    ellipsis: str
-    separator: str
-    watching: str
-    trash: str
-    waiting: str
-    bullet: str
-    rule: str
-    bar: str
-    cross: str
-    wrapped: str
-    dash: str  # between two numbers
-
-
-UNICODE = Glyphs(
-    unread="●",
-    pinned="◆",
-    archived="▣",
-    running="◐",
-    damaged="!",
-    missing="∅",
-    mark="✓",
-    cursor="▌",
-    gutter="▎",
-    folded="▸",
-    open="▾",
-    ok="✓",
-    failed="✗",
-    ellipsis="…",
-    separator="·",
-    watching="◉",
-    trash="×",
-    waiting="○",
-    bullet="•",
-    rule="─",
-    bar="│",
-    cross="┼",
-    wrapped="↳",
-    dash="–",
-)
-ASCII = Glyphs(
-    unread="*",
-    pinned="^",
-    archived="#",
-    running="~",
-    damaged="!",
-    missing="?",
-    mark="x",
-    cursor=">",
-    gutter="|",
-    folded="+",
-    open="-",
-    ok=".",
-    failed="!",
-    ellipsis="~",
-    separator="-",
-    watching="o",
-    trash="x",
-    waiting="o",
-    bullet="*",
-    rule="-",
-    bar="|",
-    cross="+",
-    wrapped="\\",
-    dash="-",
-)
-
-
-def glyphs(ascii: bool) -> Glyphs:  # noqa: A002 - the option is called so everywhere
-    """The glyph table, for terminals with and without Unicode (``--ascii``)."""
-    return ASCII if ascii else UNICODE
 
 
 # --- cells -----------------------------------------------------------------------------

@@ -35,6 +35,8 @@ Segment = tuple[str, str]
 Line = tuple[Segment, ...]
 
 _TAB = 4
+# Wide characters no line begins with: closing marks and what belongs to the one before.
+_NO_START = frozenset("、。，．・：；？！」』）】〉》〕］｝ーゝゞ々…")
 # A joiner swallows the cell of what follows it; before ASCII it only does harm, and at the
 # start of a text it has nothing to join.
 _LOOSE = re.compile("^[\u200d\ufe0f]+|\u200d+(?=[\x00-\x7f]|$)")
@@ -111,7 +113,7 @@ def _breaks_cells(text: str, width: int) -> Iterator[tuple[int, int]]:
     while at < len(clusters):
         start, _, cells = clusters[at]
         blank = text[start] == " "
-        if at > begin and (blank or cells == 2):
+        if at > begin and (blank or cells == 2) and text[start] not in _NO_START:
             stop, after = at, at + blank
         if used + cells > width and at > begin:
             if after <= begin:
@@ -124,7 +126,7 @@ def _breaks_cells(text: str, width: int) -> Iterator[tuple[int, int]]:
             continue
         used += cells
         at += 1
-        if cells == 2:
+        if cells == 2 and (at == len(clusters) or text[clusters[at][0]] not in _NO_START):
             stop = after = at
     if begin < len(clusters) or not clusters:
         yield (clusters[begin][0] if clusters else 0), len(text)

@@ -98,8 +98,9 @@ class _Writer:
 
     def _space(self) -> None:
         """One blank line between blocks, none at the start or inside a tight list."""
-        if self.lines and self.lines[-1] and not self.tight:
-            self.lines.append(() if not self._is_quoted() else self.rest)
+        blank = self.rest if self._is_quoted() else ()
+        if self.lines and self.lines[-1] not in ((), blank) and not self.tight:
+            self.lines.append(blank)
 
     def _is_quoted(self) -> bool:
         return any(role.startswith("quote.bar") for _, role in self.rest)

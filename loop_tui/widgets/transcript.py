@@ -7,10 +7,7 @@ here. Whatever changes, the reader's line stays on the screen row where it was.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Sequence
-from itertools import accumulate, pairwise
-from typing import NamedTuple
 
 from rich.segment import Segment as RichSegment
 from textual import events
@@ -22,25 +19,17 @@ from textual.scroll_view import ScrollView
 from textual.selection import Selection
 from textual.strip import Strip
 
-from loop_tui.layout import BlockId, LaidRound, Line, Part, line_text
+from loop_tui.layout import LaidRound, Line, Part, line_text
 from loop_tui.layout.lines import clean, wrap_text
 from loop_tui.layout.marks import find_in
 from loop_tui.roles import Roles, roles_of
 from loop_tui.text import cell_width
+from loop_tui.widgets.lines import Lines, split_spans
 
-__all__ = ["Place", "Transcript"]
+__all__ = ["Transcript"]
 
 _STRIPS = 512
 _GUTTERS = ("code.gutter", "user.bar", "quote.bar")
-
-
-class Place(NamedTuple):
-    """A line by what it shows, so that it can be found again after a change."""
-
-    round: int
-    part: BlockId | None
-    offset: int  # lines from the start of the part, else of the round
-    share: float  # the same as a share of its height
 
 
 class Transcript(ScrollView, can_focus=True, inherit_bindings=False):
@@ -71,8 +60,7 @@ class Transcript(ScrollView, can_focus=True, inherit_bindings=False):
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
-        self._rounds: tuple[LaidRound, ...] = ()
-        self._starts: list[int] = [0]
+        self.lines = Lines()
         self._strips: LRUCache[tuple[int, str, int], Strip] = LRUCache(_STRIPS)
         self._roles: Roles | None = None
         self._needle = ""
@@ -84,12 +72,12 @@ class Transcript(ScrollView, can_focus=True, inherit_bindings=False):
 
     @property
     def rounds(self) -> tuple[LaidRound, ...]:
-        return self._rounds
+        return self.lines.rounds
 
     @property
     def height(self) -> int:
         """Lines in all."""
-        return self._starts[-1]
+        return self.lines.height
 
     @property
     def line_room(self) -> int:
@@ -102,68 +90,20 @@ class Transcript(ScrollView, can_focus=True, inherit_bindings=False):
         return self.scroll_offset.y >= self.max_scroll_y
 
     @property
-    def last_line(self) -> int:
-        """The last line with anything on it."""
-        line = self.height - 1
-        while line > 0 and not self.line_at(line):
-            line -= 1
-        return max(line, 0)
+    def round_here(self) -> LaidRound | None:
+        """The round under the cursor."""
+        return self.lines.round_at(self.cursor)
+
+    @property
+    def part_here(self) -> Part | None:
+        """The block under the cursor."""
+        return self.lines.part_at(self.cursor)
 
     def to_end(self) -> None:
         """Scroll to the end, whatever the cursor is on."""
         self._go(self.max_scroll_y)
 
-    def find_round(self, line: int) -> tuple[int, int]:
-        """(position of the round, offset in it) of a line."""
-        at = min(max(bisect_right(self._starts, line) - 1, 0), max(len(self._rounds) - 1, 0))
-        return at, line - self._starts[at]
-
-    def round_at(self, line: int) -> LaidRound | None:
-        return self._rounds[self.find_round(line)[0]] if self._rounds else None
-
-    def part_at(self, line: int) -> Part | None:
-        at, offset = self.find_round(line)
-        return self._rounds[at].part_at(offset) if self._rounds else None
-
-    def start_of(self, number: int) -> int | None:
-        """The first line of round `number`, or None when it is not here."""
-        for start, laid in zip(self._starts, self._rounds, strict=False):
-            if laid.number == number:
-                return start
-        return None
-
-    def line_at(self, line: int) -> Line:
-        if not 0 <= line < self.height:
-            return ()
-        at, offset = self.find_round(line)
-        return self._rounds[at].lines[offset]
-
     # --- changing it
-
-    def place_of(self, line: int) -> Place | None:
-        if not self._rounds:
-            return None
-        at, offset = self.find_round(line)
-        laid = self._rounds[at]
-        part = laid.part_at(offset)
-        if part is None:
-            return Place(laid.number, None, offset, offset / max(len(laid.lines), 1))
-        inside = offset - part.first
-        return Place(laid.number, part.id, inside, inside / max(part.height, 1))
-
-    def line_of(self, place: Place, *, exact: bool = True) -> int | None:
-        """Where a place is now; `exact` trusts its offset, else its share of the height."""
-        start = self.start_of(place.round)
-        if start is None:
-            return None
-        laid = self._rounds[bisect_right(self._starts, start) - 1]
-        first, height = 0, len(laid.lines)
-        for part in laid.parts:
-            if part.id == place.part:
-                first, height = part.first, part.height
-                break
-        inside = place.offset if exact else round(place.share * height)
-        return start + first + min(inside, max(height - 1, 0))
 
     def show(
         self,
@@ -192,20 +132,19 @@ class Transcript(ScrollView, can_focus=True, inherit_bindings=False):
         top = self.scroll_offset.y
         on_screen = keep_cursor and top <= self.cursor < top + max(self.size.height, 1)
         here = self.cursor if on_screen else top
-        place, cursor = self.place_of(here), self.place_of(self.cursor)
+        place, cursor = self.lines.place_of(here), self.lines.place_of(self.cursor)
         before = self.height
-        self._rounds = tuple(rounds)
-        self._starts = [0, *accumulate(len(laid.lines) for laid in self._rounds)]
+        self.lines = Lines(rounds)
         self._strips.clear()
         self._grow(before)
-        now = None if place is None else self.line_of(place, exact=exact)
-        kept = None if cursor is None else self.line_of(cursor, exact=exact)
+        now = None if place is None else self.lines.line_of(place, exact=exact)
+        kept = None if cursor is None else self.lines.line_of(cursor, exact=exact)
         if now is not None:
             self._shift_selection(now - here)
         if follow:
             self._go(self.max_scroll_y)
             last = kept is None or not keep_cursor or self.cursor >= before - 2
-            self.cursor = self.last_line if last or kept is None else kept
+            self.cursor = self.lines.last_line if last or kept is None else kept
             self.cursor = max(self.cursor, self.scroll_offset.y)
         elif now is None:
             self._go(0)
@@ -371,7 +310,7 @@ class Transcript(ScrollView, can_focus=True, inherit_bindings=False):
                 continue
             low, high = span
             text, at = "", 0
-            for part, role in self.line_at(y):
+            for part, role in self.lines.line_at(y):
                 if not role.startswith(_GUTTERS):
                     end = len(part) if high < 0 else max(high - at, 0)
                     text += part[max(low - at, 0) : end]
@@ -413,7 +352,7 @@ class Transcript(ScrollView, can_focus=True, inherit_bindings=False):
 
     def _draw(self, y: int, ground: str, width: int, selection: Selection | None) -> Strip:
         roles = self._roles or roles_of(self.app)
-        line = self.line_at(y) if self._rounds else self._spoken(y, width)
+        line = self.lines.line_at(y) if self.rounds else self._spoken(y, width)
         text = line_text(line)
         spans: list[tuple[int, int, str]] = []
         if self._needle and text:
@@ -424,32 +363,10 @@ class Transcript(ScrollView, can_focus=True, inherit_bindings=False):
             spans.append((start, len(text) if end < 0 else end, "selection"))
         segments = [
             RichSegment(part, roles.rich(role, over or ground))
-            for part, role, over in _split(line, spans)
+            for part, role, over in split_spans(line, spans)
         ]
         used = sum(cell_width(part) for part, _ in line)
         if used < width:
             segments.append(RichSegment(" " * (width - used), roles.rich("text", ground)))
         strip = Strip(segments, max(used, width))
         return strip if used <= width else strip.crop(0, width)
-
-
-def _split(line: Line, spans: Sequence[tuple[int, int, str]]) -> list[tuple[str, str, str]]:
-    """Cut a line's segments at the edges of spans; a later span covers an earlier one."""
-    if not spans:
-        return [(part, role, "") for part, role in line]
-    found: list[tuple[str, str, str]] = []
-    at = 0
-    for part, role in line:
-        end = at + len(part)
-        edges = {at, end}
-        for start, stop, _ in spans:
-            edges.update(edge for edge in (start, stop) if at < edge < end)
-        cuts = sorted(edges)
-        for low, high in pairwise(cuts):
-            over = ""
-            for start, stop, ground in spans:
-                if start <= low < stop:
-                    over = ground
-            found.append((part[low - at : high - at], role, over))
-        at = end
-    return found

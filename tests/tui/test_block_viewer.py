@@ -204,7 +204,7 @@ async def test_enter_on_a_clipped_block_opens_it_whole(
         lines = pane.transcript
         laid = lines.rounds[-1]
         part = next(p for p in laid.parts if isinstance(p.block, ToolBlock))
-        start = lines.start_of(laid.number)
+        start = lines.lines.start_of(laid.number)
         assert start is not None
         lines.move_to(start + part.first)
         pane.action_open_block()

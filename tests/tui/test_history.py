@@ -110,7 +110,7 @@ def shown_numbers(pane: HistoryPane) -> list[int]:
 def here(pane: HistoryPane) -> tuple[str, int]:
     """The reader's line and its row on the screen."""
     lines = pane.transcript
-    return line_text(lines.line_at(lines.cursor)), lines.cursor - lines.scroll_offset.y
+    return line_text(lines.lines.line_at(lines.cursor)), lines.cursor - lines.scroll_offset.y
 
 
 @pytest.fixture
@@ -210,12 +210,12 @@ async def test_earlier_rounds_join_without_moving_the_line(reader: Any, row_of: 
             y = pane.transcript.scroll_offset.y
             pane.action_page_up()
             assert pane.transcript.scroll_offset.y == max(y - pane.transcript.size.height, 0)
-        top = line_text(pane.transcript.line_at(0))
+        top = line_text(pane.transcript.lines.line_at(0))
         await settle(pilot)
         assert len(reader.pages) == loaded + 1
         assert shown_numbers(pane)[0] == 3
         y = pane.transcript.scroll_offset.y
-        assert line_text(pane.transcript.line_at(y)) == top
+        assert line_text(pane.transcript.lines.line_at(y)) == top
 
 
 async def test_paging_back_while_the_session_grows(
@@ -369,7 +369,9 @@ async def test_unfold_and_fold_under_the_cursor(reader: Any, row_of: RowOf) -> N
     async with shell(reader, row_of()) as (_app, pane, pilot):
         lines = pane.transcript
         line = next(
-            number for number in range(lines.height) if "▸ Read" in line_text(lines.line_at(number))
+            number
+            for number in range(lines.height)
+            if "▸ Read" in line_text(lines.lines.line_at(number))
         )
         lines.move_to(line)
         height, row = lines.height, here(pane)[1]
@@ -466,7 +468,7 @@ async def test_go_to_a_message_of_a_search(reader: Any, row_of: RowOf, round_of:
         await settle(pilot)
         assert shown_numbers(pane) == [3, 4, 5]
         lines = pane.transcript
-        laid = lines.round_at(lines.cursor)
+        laid = lines.lines.round_at(lines.cursor)
         assert laid is not None
         assert laid.number == 5
         assert "second" in here(pane)[0]
@@ -532,7 +534,7 @@ async def test_copy_block_round_and_where(reader: Any, row_of: RowOf) -> None:
 async def test_mouse_places_the_cursor_and_opens(reader: Any, row_of: RowOf) -> None:
     async with shell(reader, row_of(), size=(70, 40)) as (_app, pane, pilot):
         lines = pane.transcript
-        rows = [line_text(lines.line_at(lines.scroll_offset.y + y)) for y in range(30)]
+        rows = [line_text(lines.lines.line_at(lines.scroll_offset.y + y)) for y in range(30)]
         y = next(number for number, text in enumerate(rows) if "▸ Ran" in text)
         await pilot.click(lines, offset=(6, y))
         assert here(pane)[0] == rows[y]
@@ -550,7 +552,7 @@ async def test_selected_text_moves_with_its_lines(reader: Any, row_of: RowOf) ->
         await pilot.mouse_up(lines, offset=(30, 5))
         before = app.screen.get_selected_text()
         assert before
-        assert line_text(lines.line_at(y + 4)).strip("│↳ ") in before
+        assert line_text(lines.lines.line_at(y + 4)).strip("│↳ ") in before
         pane.action_load_earlier()
         await settle(pilot)
         assert app.screen.get_selected_text() == before

@@ -145,6 +145,17 @@ def test_breaks_lose_nothing_but_spaces(text: str, width: int) -> None:
     assert "".join(text[start:end] for start, end in hard_breaks(text, width)) == text
 
 
+def test_no_line_starts_with_closing_punctuation() -> None:
+    text = "これは長い文章です。" * 12
+    lines = one(TextBlock(text, 0, role="user"), 33)
+    assert all(not line[2:].startswith("。") for line in lines)
+    assert "".join(line[2:] for line in lines) == text
+
+
+def test_quotes_nest_with_one_blank_line() -> None:
+    assert one(assistant("> a\n>\n> > b\n\nc")) == ["  │ a", "  │", "  │ │ b", "", "  c"]
+
+
 def test_line_separators_do_not_split_a_line() -> None:
     """failures row 42: U+2028, U+0085, VT and FS are signs inside one line."""
     lines = one(TextBlock("a\u2028b\x85c\x0bd\x1ce", 0, role="user"))

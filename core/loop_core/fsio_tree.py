@@ -18,6 +18,7 @@ from loop_core.fsio_base import (
     write_temporary,
 )
 from loop_core.fsio_calls import UNSUPPORTED, calls
+from loop_core.fsio_lock import lock_dir
 
 _DIR = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -69,12 +70,13 @@ def move_tree(a: StrPath, b: StrPath) -> None:
 
 def _move_across(source: str, target: str) -> None:
     part = os.path.join(parent(target), part_name())
-    try:
-        _copy(source, part)
-        _rename(part, target, replace=False)
-    except BaseException:
-        _remove(part)
-        raise
+    with lock_dir(parent(target)):  # else a recovery there would take the part for a leftover
+        try:
+            _copy(source, part)
+            _rename(part, target, replace=False)
+        except BaseException:
+            _remove(part)
+            raise
     _remove(source)
 
 

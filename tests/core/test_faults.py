@@ -119,6 +119,7 @@ def test_fault_at_every_call_of_a_new_session(
 ) -> None:
     number = itertools.count()
     place: list[Path] = []
+    drafts: list[SessionManager] = []
     session_id = "0a1b2c3d-0000-4000-8000-00000000abcd"
     header = {
         "format": "loop-session",
@@ -139,6 +140,7 @@ def test_fault_at_every_call_of_a_new_session(
             return lambda: SessionManager.create("/tmp", folder)
         if kind == "draft":
             draft = SessionManager.draft("/tmp", folder)
+            drafts.append(draft)
             return lambda: draft.commit([say.user("one")])
         (folder / f"{session_id}.jsonl").write_text(content)
         return lambda: SessionManager.open(folder / f"{session_id}.jsonl")
@@ -153,6 +155,10 @@ def test_fault_at_every_call_of_a_new_session(
         assert len(found) <= 1, what
         names = {path.name for path in folder.iterdir()}
         assert not [name for name in names if name.startswith(".")], what
+        if kind == "draft" and not isinstance(error, killed):
+            drafts[-1].flush()
+            [info] = SessionManager.list(None, folder)
+            assert info.id == drafts[-1].session_id, what
         if kind == "migrate":
             assert (folder / f"{session_id}.jsonl").read_text() == content, what
             opened = SessionManager.open(folder / f"{session_id}.jsonl")

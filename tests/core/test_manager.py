@@ -565,6 +565,41 @@ def test_an_old_tail_is_cut_a_young_one_is_a_conflict(stored: SessionManager, sa
     same_after_reopening(stored)
 
 
+@pytest.mark.parametrize("already_open", [True, False])
+def test_a_commit_hidden_by_a_kill_is_not_taken_for_a_tail(
+    stored: SessionManager, say: Any, already_open: bool
+) -> None:
+    """Our older text is in meta.json, the newest commit of Loop in our temporary."""
+    import hashlib
+
+    stored.commit([say.user("one")])
+    file = stored.session_file
+    assert file is not None
+    read = file.read_bytes()
+    ours = reopened(stored)
+    ours.set_pinned(True)
+    written = file.read_bytes()
+    file.write_bytes(read)
+    reopened(stored).commit([say.user("one"), say.agent("theirs")])
+    name = (
+        f".loop-tui-swap.{hashlib.sha256(b'meta.json').hexdigest()[:12]}"
+        f"-{hashlib.sha256(read).hexdigest()}-{hashlib.sha256(written).hexdigest()}"
+        f".{'0' * 32}.tmp"
+    )
+    file.rename(file.with_name(name))
+    file.write_bytes(written)
+    os.utime(file.with_name("messages.jsonl"), (time.time() - 60,) * 2)
+    if already_open:
+        with pytest.raises(Conflict):
+            ours.commit([say.user("one"), say.user("ours")])
+    else:
+        ours = reopened(stored)
+        ours.commit([*ours.messages, say.user("ours")])
+    final = reopened(stored)
+    assert final.messages[:2] == [say.user("one"), say.agent("theirs")]
+    same_after_reopening(final)
+
+
 def test_another_commit_is_a_conflict_and_loses_nothing(stored: SessionManager, say: Any) -> None:
     """failures row 53"""
     stored.commit([say.user("one")])

@@ -23,7 +23,14 @@ from loop_core.loop.legacy import Legacy, parse_legacy
 from loop_core.loop.values import deep_equal
 from loop_core.model import Edit, Stamp
 
-__all__ = ["Written", "change_metadata", "edit_header", "published", "raw_value"]
+__all__ = [
+    "Written",
+    "change_metadata",
+    "edit_header",
+    "published",
+    "raw_value",
+    "recover_metadata",
+]
 
 _T = TypeVar("_T")
 Form = Literal["loop3", "loop2"]
@@ -81,6 +88,17 @@ def change_metadata(
             except fsio.Changed:
                 continue
     raise Conflict("another program keeps changing this session", path)
+
+
+def recover_metadata(path: str | os.PathLike[str]) -> None:
+    """Before trusting metadata enough to write by it: finish what a killed process of ours left.
+
+    Its temporary may hold a newer commit of Loop than the file itself, whose messages would
+    else look like an uncommitted tail. Raises SessionNotFound, Conflict, StorageFailed.
+    """
+    text = os.fspath(path)
+    target = published(text, lambda: fsio.resolve_link(text, follow=True))
+    fsio.recover_temporaries(os.path.dirname(target) or ".", target)
 
 
 def raw_value(raw: bytes, *path: str) -> bytes | None:

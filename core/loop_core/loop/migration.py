@@ -8,10 +8,12 @@ also when it is invalid: stale history is never shown in its place.
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
 from loop_core import fsio
-from loop_core.errors import Conflict, SessionNotFound
+from loop_core.errors import Conflict, LoopError, SessionNotFound
 from loop_core.jsonvalue import edit
+from loop_core.loop.edits import recover_metadata
 from loop_core.loop.header import OBSOLETE
 from loop_core.loop.opening import Opened, OpenedLegacy, open_directory, open_legacy
 from loop_core.loop.paths import META_FILE
@@ -34,17 +36,24 @@ def open_any(path: str | os.PathLike[str]) -> Opened:
     """
     text = os.path.abspath(path)
     if os.path.basename(text) == META_FILE:
-        return open_directory(os.path.dirname(text))
+        return _open_to_write(os.path.dirname(text))
     if os.path.isdir(text):
-        return open_directory(text)
+        return _open_to_write(text)
     if not text.endswith(LEGACY_SUFFIX):
         raise SessionNotFound("not a session: no meta.json, session directory or .jsonl", text)
     by_name = text.removesuffix(LEGACY_SUFFIX)
     if is_published(by_name):
-        return open_directory(by_name)
+        return _open_to_write(by_name)
     legacy = open_legacy(text)
     directory = shadow_of(text, legacy.header["id"])
-    return _migrate(text, legacy) if directory is None else open_directory(directory)
+    return _migrate(text, legacy) if directory is None else _open_to_write(directory)
+
+
+def _open_to_write(directory: str) -> Opened:
+    # Where nothing can be written, nothing can go wrong by what a killed process left either.
+    with suppress(LoopError):
+        recover_metadata(os.path.join(directory, META_FILE))
+    return open_directory(directory)
 
 
 def shadow_of(path: str, session_id: str) -> str | None:
@@ -68,5 +77,5 @@ def _migrate(path: str, legacy: OpenedLegacy) -> Opened:
         directory = os.path.join(collection, session_id)
         if not is_published(directory):
             raise
-        return open_directory(directory)  # another process migrated it first
+        return _open_to_write(directory)  # another process migrated it first
     return Opened(legacy.header, legacy.conversation, place)

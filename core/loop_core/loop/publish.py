@@ -12,6 +12,7 @@ import hashlib
 import os
 import uuid
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from loop_core import fsio
@@ -96,17 +97,25 @@ def publish(
             place = Place(target, counted.hasher.hexdigest(), 0, counted.size, counted.lines)
             meta = envelope_text(header, place.generation, 0, place.bytes, place.messages)
             fsio.write_new(os.path.join(staging, META_FILE), meta)
-            # Only an empty, hence unpublished, directory can be replaced by this.
-            fsio.rename(staging, target, replace=True)
-        except StorageFailed as error:
-            _drop(staging)
-            if error.errno in (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR):
-                raise Conflict("a session of this id is there already", target) from error
-            raise
+            _give_name(staging, target)
         except BaseException:
             _drop(staging)
             raise
     return place
+
+
+def _give_name(staging: str, target: str) -> None:
+    """The rename that publishes; taken back when it cannot be made durable."""
+    try:
+        # Only an empty, hence unpublished, directory can be replaced by this.
+        fsio.rename(staging, target, replace=True)
+    except StorageFailed as error:
+        if error.errno in (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR):
+            raise Conflict("something of this id is there already", target) from error
+        if not os.path.lexists(staging):
+            with suppress(StorageFailed):
+                fsio.rename(target, staging)
+        raise
 
 
 def _drop(staging: str) -> None:

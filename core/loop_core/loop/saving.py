@@ -18,7 +18,7 @@ from loop_core import fsio
 from loop_core.errors import Conflict, LoopError, SessionNotFound, StorageFailed
 from loop_core.jsonvalue import dumps, edit, loads
 from loop_core.loop.conversation import Conversation
-from loop_core.loop.edits import change_metadata, raw_value
+from loop_core.loop.edits import change_metadata, raw_value, recover_metadata
 from loop_core.loop.envelope import Envelope, parse_envelope, read_envelope
 from loop_core.loop.header import OBSOLETE
 from loop_core.loop.paths import INDEX_FILE
@@ -59,6 +59,7 @@ class Published:
         return header
 
     def _commit(self, new: Place, lines: Sequence[bytes], changes: Changes) -> dict[str, Any]:
+        recover_metadata(self.place.meta_path)
         current = read_envelope(self.place.meta_path)
         # An earlier attempt may have got through although the system reported a failure.
         if _range_in(current) == _range_of(new):

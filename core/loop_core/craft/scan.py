@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import stat
+import threading
 import time
 from collections.abc import Iterable, Iterator
 from operator import attrgetter
@@ -50,11 +51,15 @@ class Found(NamedTuple):
 
 
 class WorkspaceScanner:
-    """The sessions of one workspace, remembered between scans. Not for concurrent use."""
+    """The sessions of one workspace, remembered between scans.
+
+    Callers hold `lock` while they scan, refresh or look.
+    """
 
     def __init__(self, store: str, workspace: Workspace) -> None:
         self.store = store
         self.workspace = workspace
+        self.lock = threading.Lock()
         self.root = workspace.root
         self.sessions = os.path.join(workspace.root, "sessions")
         self.trash = os.path.join(workspace.root, TRASH_NAME)
@@ -92,7 +97,7 @@ class WorkspaceScanner:
             yield self._without_sessions(error)
             return
         except OSError as error:
-            problem = self._problem(self.sessions, f"cannot be read: {error.strerror}")
+            problem = self.problem(self.sessions, f"cannot be read: {error.strerror}")
             yield Found(self._rows(), (problem,), complete=False)
             return
         known = self._rows_by_name
@@ -135,6 +140,10 @@ class WorkspaceScanner:
         self.refresh((name,))
         return self._rows_by_name.get(name)
 
+    def row_of(self, name: str) -> SessionRow | None:
+        """The row last seen."""
+        return self._rows_by_name.get(name)
+
     # --- inside
 
     def _finished(self) -> Found:
@@ -144,7 +153,8 @@ class WorkspaceScanner:
     def _rows(self) -> tuple[SessionRow, ...]:
         return tuple(self._rows_by_name.values())
 
-    def _problem(self, path: str, reason: str) -> Problem:
+    def problem(self, path: str, reason: str) -> Problem:
+        """Something of this workspace that cannot be read."""
         return Problem(store=self.store, path=path, reason=reason, kind="unreadable")
 
     def _without_sessions(self, error: OSError) -> Found:
@@ -155,7 +165,7 @@ class WorkspaceScanner:
         reason = f"workspace {safe_line(self.workspace.name, 80)}: the folder is not there"
         problem = Problem(store=self.store, path=self.root, reason=reason, kind="store", line=None)
         if isinstance(error, NotADirectoryError):
-            problem = self._problem(self.root, "workspace is not a folder")
+            problem = self.problem(self.root, "workspace is not a folder")
         # The disk may come back: what was there is kept.
         return Found(self._rows(), (problem,), complete=not self._rows_by_name)
 
@@ -178,7 +188,7 @@ class WorkspaceScanner:
             if entry.is_dir():
                 return self._session(entry.name, linked=linked)
         except OSError as error:
-            strays.append(self._problem(entry.path, f"cannot be read: {error.strerror}"))
+            strays.append(self.problem(entry.path, f"cannot be read: {error.strerror}"))
             return None
         if entry.name != ".DS_Store":
             what = "a link that leads nowhere" if linked else "a file"

@@ -1,27 +1,23 @@
 """Craft-Agents as a store of the browser: one per configuration directory.
 
-A store has all workspaces its configuration knows, wherever they are on disk. Each workspace
-is scanned by a thread of its own, so that one on a slow or missing disk delays nobody.
+A store has all workspaces its configuration knows, wherever they are on disk. The work is
+elsewhere: `scans` finds, `history` and `texts` read, `writes` plans and writes.
 """
 
 from __future__ import annotations
 
 import os
-import queue
-import threading
-import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from loop_core.craft import details, writes
 from loop_core.craft.history import HistoryReader
 from loop_core.craft.images import image_of
 from loop_core.craft.running import LOCK_NAME, Owner, owner_of
-from loop_core.craft.scan import Found, WorkspaceScanner
+from loop_core.craft.scan import WorkspaceScanner
+from loop_core.craft.scans import Scans
 from loop_core.craft.texts import CraftTexts, text_mark
 from loop_core.craft.workspaces import (
     Workspace,
@@ -31,7 +27,7 @@ from loop_core.craft.workspaces import (
     load_workspaces,
     workspace_name,
 )
-from loop_core.errors import Refused, SessionNotFound
+from loop_core.errors import ReadOnly, Refused, SessionNotFound
 from loop_core.model import (
     Capabilities,
     Change,
@@ -40,8 +36,6 @@ from loop_core.model import (
     ImageBlock,
     Intent,
     Page,
-    Problem,
-    Project,
     RawPage,
     Round,
     SessionKey,
@@ -58,7 +52,6 @@ from loop_core.store import Cancelled, never_cancelled
 __all__ = ["CraftStore", "stores_in"]
 
 _PATIENCE = 3.0  # seconds after which a silent workspace is reported and left behind
-_POLL = 0.05
 _TRASH = "trash:"
 
 
@@ -81,11 +74,7 @@ class CraftStore:
         self.read_only = read_only
         self.history = HistoryReader()
         self._others = tuple(others)
-        self._patience = patience
-        self._scanners: dict[str, WorkspaceScanner] = {}
-        self._found: dict[str, Found] = {}
-        self._busy: dict[str, threading.Thread] = {}
-        self._lock = threading.RLock()
+        self._scans = Scans(self.id, self.workspaces, self._is_owned, patience)
 
     @property
     def id(self) -> str:
@@ -131,6 +120,9 @@ class CraftStore:
                 return owner
         return None
 
+    def _is_owned(self, workspace_root: str) -> bool:
+        return self.owner(workspace_root) is not None
+
     def _owners_of(self, workspace_root: str) -> list[str]:
         places = [self._root]
         default = default_config_dir()
@@ -145,11 +137,11 @@ class CraftStore:
 
     def trash_dirs(self) -> tuple[str, ...]:
         """Every workspace's trash, beside its `sessions` folder."""
-        return tuple(scanner.trash for scanner in self._prepare())
+        return tuple(scanner.trash for scanner in self._scans.prepare())
 
     def watch_roots(self) -> tuple[WatchRoot, ...]:
         roots = [WatchRoot(self._root, recursive=False, exists=os.path.isdir(self._root))]
-        for scanner in self._prepare():
+        for scanner in self._scans.prepare():
             if scanner.workspace.remote:
                 continue
             for path, recursive in ((scanner.sessions, True), (scanner.trash, False)):
@@ -161,153 +153,27 @@ class CraftStore:
 
     # --- scanning
 
-    def _prepare(self) -> list[WorkspaceScanner]:
-        """The scanners of the workspaces known now, in the configuration's order."""
-        known = self.workspaces()
-        with self._lock:
-            kept: dict[str, WorkspaceScanner] = {}
-            for workspace in known:
-                scanner = self._scanners.get(workspace.root)
-                if scanner is None:
-                    scanner = WorkspaceScanner(self.id, workspace)
-                scanner.workspace = workspace
-                kept[workspace.root] = scanner
-            self._scanners = kept
-            self._found = {root: found for root, found in self._found.items() if root in kept}
-            return list(kept.values())
-
     def scan(self, *, cancelled: Cancelled = never_cancelled) -> Iterator[StoreScan]:
         """See `SessionStore.scan`; a workspace that does not answer in time is a `Problem`."""
-        if not os.path.isdir(self._root):
-            yield self._merged((), complete=not os.path.lexists(self._root))
-            return
-        scanners = self._prepare()
-        if not scanners:
-            yield self._merged((), complete=True)
-            return
-        results: queue.SimpleQueue[tuple[str, Found, bool]] = queue.SimpleQueue()
-        stop = threading.Event()
-        waiting = {scanner.root for scanner in scanners}
-        for scanner in scanners:
-            self._start(scanner, results, stop)
-        deadline = time.monotonic() + self._patience
-        try:
-            while waiting and not cancelled():
-                try:
-                    root, found, last = results.get(timeout=_POLL)
-                except queue.Empty:
-                    if time.monotonic() > deadline:
-                        break
-                    continue
-                deadline = time.monotonic() + self._patience
-                with self._lock:
-                    self._found[root] = found if last else self._growing(root, found)
-                if last:
-                    waiting.discard(root)
-                if waiting:
-                    yield self._merged(waiting, complete=False)
-        finally:
-            stop.set()
-        silent = waiting if not cancelled() else set()
-        yield self._merged(silent, complete=not waiting, silent=True)
-
-    def _growing(self, root: str, found: Found) -> Found:
-        """A step never shows fewer rows than are known already."""
-        old = self._found.get(root)
-        if old is None:
-            return found
-        fresh = {row.key for row in found.rows}
-        return found._replace(rows=(*found.rows, *(r for r in old.rows if r.key not in fresh)))
-
-    def _start(
-        self,
-        scanner: WorkspaceScanner,
-        results: queue.SimpleQueue[tuple[str, Found, bool]],
-        stop: threading.Event,
-    ) -> None:
-        busy = self._busy.get(scanner.root)
-        if busy is not None and busy.is_alive():
-            return  # still inside a system call of the scan before
-
-        def work() -> None:
-            found: Found | None = None
-            try:
-                for step in scanner.scan(cancelled=stop.is_set):
-                    if found is not None:
-                        results.put((scanner.root, found, False))
-                    found = step
-            except OSError as error:
-                reason = f"cannot be read: {error.strerror or error}"
-                problem = Problem(
-                    store=self.id, path=scanner.root, reason=reason, kind="unreadable"
-                )
-                found = Found((), (problem,), complete=False)
-            results.put((scanner.root, found or Found(complete=False), True))
-
-        thread = threading.Thread(target=work, name="craft-scan", daemon=True)
-        self._busy[scanner.root] = thread
-        thread.start()
-
-    def _merged(self, waiting: Iterable[str], *, complete: bool, silent: bool = False) -> StoreScan:
-        """All workspaces as one scan, with who is running now."""
-        with self._lock:
-            scanners = list(self._scanners.values())
-            found = dict(self._found)
-        rows: list[SessionRow] = []
-        problems: list[Problem] = []
-        for scanner in scanners:
-            part = found.get(scanner.root)
-            if part is not None:
-                live = self.owner(scanner.root) is not None
-                rows += _with_owner(part.rows, live=live)
-                problems += part.problems
-                complete = complete and part.complete
-            if silent and scanner.root in waiting:
-                reason = f"workspace {safe_line(scanner.workspace.name, 80)} does not answer"
-                problems.append(
-                    Problem(store=self.id, path=scanner.root, reason=reason, kind="store")
-                )
-        return StoreScan(
-            store=self.id,
-            rows=tuple(rows),
-            projects=tuple(self._projects(scanners)),
-            problems=tuple(problems),
-            complete=complete,
-        )
-
-    def _projects(self, scanners: list[WorkspaceScanner]) -> Iterator[Project]:
-        for scanner in scanners:
-            yield scanner.project
+        return self._scans.scan(cancelled=cancelled)
 
     def rescan(self, paths: set[str]) -> StoreScan:
         """The store again after changes at `paths`, reading only the sessions they name."""
-        with self._lock:
-            scanners = list(self._scanners.values())
-            if not scanners or not self._found:
-                return self._scan_now()
-            changed: dict[str, set[str] | None] = {}
-            for path in paths:
-                scanner = next((s for s in scanners if path.startswith(s.root + os.sep)), None)
-                if scanner is None:
-                    if os.path.basename(path) != LOCK_NAME:
-                        return self._scan_now()
-                    continue
-                name = _session_in(scanner, path)
-                names = changed.setdefault(scanner.root, set())
-                if name is None or names is None:
-                    changed[scanner.root] = None
-                else:
-                    names.add(name)
-            for root, some in changed.items():
-                scanner = self._scanners[root]
-                if some is None:
-                    self._found[root] = deque(scanner.scan(), maxlen=1).pop()
-                else:
-                    self._found[root] = scanner.refresh(some)
-            return self._merged((), complete=True)
-
-    def _scan_now(self) -> StoreScan:
-        return deque(self.scan(), maxlen=1).pop()
+        scanners = sorted(self._scans.known(), key=lambda one: len(one.root), reverse=True)
+        changed: dict[str, set[str] | None] = {}
+        for path in paths:
+            scanner = next((s for s in scanners if path.startswith(s.root + os.sep)), None)
+            if scanner is None:
+                if os.path.basename(path) == LOCK_NAME:
+                    continue  # who is running is asked anew by every scan
+                return deque(self.scan(), maxlen=1).pop()
+            name = _session_in(scanner, path)
+            names = changed.setdefault(scanner.root, set())
+            if name is None or names is None:
+                changed[scanner.root] = None
+            else:
+                names.add(name)
+        return self._scans.refresh(changed)
 
     # --- one session
 
@@ -315,13 +181,11 @@ class CraftStore:
         """The workspace and the folder of a session. Raises SessionNotFound."""
         if key.store != self.id:
             raise SessionNotFound("the session belongs to another store", key.ref)
-        if not self._scanners:
-            self._prepare()
-        for scanner in list(self._scanners.values()):
+        for scanner in self._scans.known():
             if key.ref.startswith(_TRASH):
                 folder = scanner.trash_folders.get(key.ref)
                 if folder is None:
-                    scanner.refresh(())
+                    self._scans.refresh({scanner.root: set()})
                     folder = scanner.trash_folders.get(key.ref)
                 if folder is not None:
                     return scanner, folder
@@ -335,8 +199,6 @@ class CraftStore:
         if key.ref.startswith(_TRASH):
             raise Refused("the session is in the trash; restore it first", folder)
         if self.read_only:
-            from loop_core.errors import ReadOnly
-
             raise ReadOnly("writing is switched off", folder)
         return writes.Place(key, scanner.root, folder, self.owner(scanner.root))
 
@@ -454,26 +316,16 @@ class CraftStore:
         except SessionNotFound:
             return None
         if key.ref.startswith(_TRASH):
-            rows = scanner.refresh(()).rows
+            rows = self._scans.refresh({scanner.root: set()}).rows
             return next((row for row in rows if row.key == key), None)
-        with self._lock:
-            row = scanner.look(os.path.basename(folder))
-            found = self._found.get(scanner.root)
-            if found is not None:
-                others = tuple(r for r in found.rows if r.key != key)
-                self._found[scanner.root] = found._replace(
-                    rows=others if row is None else (*others, row)
-                )
-        if row is None:
-            return None
-        return _with_owner((row,), live=self.owner(scanner.root) is not None)[0]
+        return self._scans.look(scanner, os.path.basename(folder))
 
     def recover(self) -> tuple[str, ...]:
         """Act on temporaries a killed process of ours left in session folders."""
         if self.read_only:
             return ()
         done: list[str] = []
-        for scanner in self._prepare():
+        for scanner in self._scans.prepare():
             done += writes.recover(scanner.sessions)
         return tuple(done)
 
@@ -485,16 +337,6 @@ def _session_in(scanner: WorkspaceScanner, path: str) -> str | None:
         return None
     name = path[len(inside) :].split(os.sep, 1)[0]
     return name or None
-
-
-def _with_owner(rows: tuple[SessionRow, ...], *, live: bool) -> list[SessionRow]:
-    """Mark rows as owned; a row in the trash is nobody's."""
-    if not live:
-        return list(rows)
-    return [
-        row if row.trashed_ms is not None else msgspec.structs.replace(row, owner_live=True)
-        for row in rows
-    ]
 
 
 def stores_in(

@@ -11,7 +11,8 @@ from loop_tui.cli.context import Context, Usage
 
 def browse(context: Context) -> int:
     """Open the browser on the stores of the context; returns its exit status."""
-    if not (sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()):
+    # The screen is drawn on stderr.
+    if not all(stream and stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):
         raise Usage("the browser needs a terminal; commands work without one (--help)")
     try:
         from loop_tui.app import run

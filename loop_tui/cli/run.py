@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import sys
+import threading
 from collections.abc import Sequence
 
 from loop_core.errors import LoopError
@@ -17,6 +20,7 @@ def run(argv: Sequence[str]) -> int:
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else 2
     output = Output()
+    _leave_by_signals()
     with Context(arguments, output) as context:
         try:
             if arguments.command is None:
@@ -33,3 +37,11 @@ def run(argv: Sequence[str]) -> int:
         except KeyboardInterrupt:
             return 130
         return status
+
+
+def _leave_by_signals() -> None:
+    """SIGTERM and SIGHUP unwind like an exit, so that a demo leaves no directory behind."""
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) is signal.SIG_DFL:
+                signal.signal(number, lambda number, _: sys.exit(128 + number))

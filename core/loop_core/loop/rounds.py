@@ -23,13 +23,16 @@ from loop_core.store import Cancelled, never_cancelled
 
 __all__ = ["RoundIndex", "Window", "build", "decode_index", "encode_index", "window"]
 
-CHUNK = 1 << 20
+CHUNK = 1 << 18
 _NEEDLE = b'"user"'
 _ROLE_FIRST = b'{"role":'
 _WHOLE = 8 << 20
 _OVERLAP = len(_NEEDLE) - 1
 #: The letters of "user" may be written as escapes; then every line of the chunk is looked at.
+_ESCAPE = b"\\u00"
 _ESCAPED = (b"\\u007", b"\\u0065")
+#: Bytes. Longer lines are counted quicker by jumping from end to end.
+_LONG = 2 << 10
 
 
 class RoundIndex:
@@ -157,6 +160,7 @@ class _Scan:
         self.messages = array("Q") if known is None else known.messages[:]
         self.offsets = array("Q") if known is None else known.offsets[:]
         self.buffer = bytearray(CHUNK)
+        self.sparse = False  # lines are long here
 
     def read(self, at: int) -> int:
         """Fill the buffer from range offset `at`; how many bytes count."""
@@ -175,23 +179,37 @@ class _Scan:
             return
         if cut == 0 or self.at + got == self.length:
             cut = got
-        if any(self.buffer.find(needle, 0, cut) >= 0 for needle in _ESCAPED):
+        if self.buffer.find(_ESCAPE, 0, cut) >= 0 and self.has(_ESCAPED, cut):
             self.every_line(cut)
         else:
             self.candidates(cut)
         self.at += cut
 
     def candidates(self, cut: int) -> None:
-        buffer, line, counted = self.buffer, 0, 0
+        buffer, line, counted, before = self.buffer, 0, 0, self.total
         while (hit := buffer.find(_NEEDLE, line, cut)) >= 0:
             start = buffer.rfind(b"\n", line, hit) + 1 or line
             end = buffer.find(b"\n", hit, cut)
             end = cut if end < 0 else end
-            self.total += buffer.count(b"\n", counted, start)
+            self.total += self.ends(counted, start)
             counted = start
             self.consider(bytes(buffer[start:end]), self.at + start)
             line = end + 1
-        self.total += buffer.count(b"\n", counted, cut) + (buffer[cut - 1] != 0x0A)
+        self.total += self.ends(counted, cut) + (buffer[cut - 1] != 0x0A)
+        self.sparse = cut > (self.total - before) * _LONG
+
+    def has(self, needles: tuple[bytes, ...], cut: int) -> bool:
+        return any(self.buffer.find(needle, 0, cut) >= 0 for needle in needles)
+
+    def ends(self, start: int, stop: int) -> int:
+        """Line feeds in a part of the buffer."""
+        find = self.buffer.find
+        if not self.sparse:
+            return self.buffer.count(b"\n", start, stop)
+        count = 0
+        while (start := find(b"\n", start, stop) + 1) > 0:
+            count += 1
+        return count
 
     def every_line(self, cut: int) -> None:
         chunk = bytes(self.buffer[:cut])
@@ -217,9 +235,7 @@ class _Scan:
             got = self.read(end)
             stop = self.buffer.find(b"\n", 0, got)
             upto = got if stop < 0 else stop
-            maybe = maybe or any(
-                self.buffer.find(needle, 0, upto) >= 0 for needle in (_NEEDLE, *_ESCAPED)
-            )
+            maybe = maybe or self.has((_NEEDLE, *_ESCAPED), upto)
             if stop >= 0:
                 end += stop + 1
                 break

@@ -15,7 +15,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.message import Message
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
@@ -36,7 +35,11 @@ ImageData = Callable[[ImageBlock], tuple[str, str] | None]
 
 
 class BlockViewer(ModalScreen[None]):
-    """Shows a block. `image_data` reads media type and base64 text of an image."""
+    """Shows a block.
+
+    `image_data` reads media type and base64 text of an image;
+    `copy` takes a text for the clipboard and what it is.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q,enter", "leave", "Close"),
@@ -55,18 +58,11 @@ class BlockViewer(ModalScreen[None]):
         Binding("s", "save", "Save"),
     ]
 
-    class Copied(Message):
-        """`text` should go to the clipboard; `what` names it."""
-
-        def __init__(self, text: str, what: str) -> None:
-            self.text = text
-            self.what = what
-            super().__init__()
-
     def __init__(
         self,
         block: Block,
         image_data: ImageData,
+        copy: Callable[[str, str], None],
         *,
         title: str = "",
         ascii: bool = False,  # noqa: A002 - the option is called so everywhere
@@ -74,6 +70,7 @@ class BlockViewer(ModalScreen[None]):
         super().__init__()
         self.block = block
         self.image_data = image_data
+        self.copy = copy
         self.title_text = title
         self.glyphs = glyphs(ascii)
         self.set_class(ascii, "-ascii")
@@ -227,9 +224,9 @@ class BlockViewer(ModalScreen[None]):
     # --- copying and saving
 
     def action_copy(self) -> None:
-        """Copy the block; the app decides how (`Copied` bubbles to it)."""
+        """Copy all of the block."""
         text = self.view.bulk.text if self.view.bulk is not None else ""
-        self.post_message(self.Copied(text, "block"))
+        self.copy(text, "block")
         self._say("copied")
 
     def action_save(self) -> None:

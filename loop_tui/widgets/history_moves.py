@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from loop_core.model import Block, Round
 from loop_tui.layout import TOOL_LEVELS, BlockId
@@ -172,16 +173,19 @@ class HistoryMoves(HistoryLive):
         from loop_tui.screens.block_viewer import BlockViewer
 
         key = self.showing
-        if key is None:
-            return
-        self.app.push_screen(
-            BlockViewer(
+        if key is not None:
+            viewer = BlockViewer(
                 block,
-                lambda image: self.reader.image_data(key, image),
+                partial(self.reader.image_data, key),
+                self.copy,
                 title=block_title(block),
                 ascii=self.options.ascii,
             )
-        )
+            self.app.push_screen(viewer)
+
+    def copy(self, text: str, what: str) -> None:
+        """Hand a text to whoever owns the clipboard."""
+        self.post_message(Copied(text, what))
 
     # --- copying and asking
 
@@ -190,7 +194,7 @@ class HistoryMoves(HistoryLive):
         if part is None or part.block is None:
             self.tell("No block on this line to copy.")
             return
-        self.post_message(Copied(block_text(part.block), "block"))
+        self.copy(block_text(part.block), "block")
 
     def action_copy_round(self) -> None:
         one = self.round_here()
@@ -198,7 +202,7 @@ class HistoryMoves(HistoryLive):
             self.tell("No round here to copy.")
             return
         name = f"round {one.index + 1}" if one.index >= 0 else "the first messages"
-        self.post_message(Copied(round_text(one), name))
+        self.copy(round_text(one), name)
 
     def round_here(self) -> Round | None:
         """The round under the cursor."""

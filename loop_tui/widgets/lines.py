@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from typing import NamedTuple
 
 from loop_tui.layout import BlockId, LaidRound, Line, Part
 
-__all__ = ["Lines", "Place", "split_spans"]
+__all__ = ["Lines", "Place"]
 
 
 class Place(NamedTuple):
@@ -90,25 +90,3 @@ class Lines:
                 break
         inside = place.offset if exact else round(place.share * height)
         return start + first + min(inside, max(height - 1, 0))
-
-
-def split_spans(line: Line, spans: Sequence[tuple[int, int, str]]) -> list[tuple[str, str, str]]:
-    """Cut a line's segments at the edges of spans; a later span covers an earlier one."""
-    if not spans:
-        return [(part, role, "") for part, role in line]
-    found: list[tuple[str, str, str]] = []
-    at = 0
-    for part, role in line:
-        end = at + len(part)
-        edges = {at, end}
-        for start, stop, _ in spans:
-            edges.update(edge for edge in (start, stop) if at < edge < end)
-        cuts = sorted(edges)
-        for low, high in pairwise(cuts):
-            over = ""
-            for start, stop, ground in spans:
-                if start <= low < stop:
-                    over = ground
-            found.append((part[low - at : high - at], role, over))
-        at = end
-    return found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from rich.segment import Segment
 from textual.geometry import Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
@@ -10,9 +9,8 @@ from textual.selection import Selection
 from textual.strip import Strip
 
 from loop_tui.layout.bulk import Bulk
-from loop_tui.layout.marks import find_in
 from loop_tui.roles import Roles, roles_of
-from loop_tui.text import cell_width
+from loop_tui.widgets.strips import draw, find_spans, selection_span
 
 __all__ = ["TextView"]
 
@@ -78,6 +76,8 @@ class TextView(ScrollView, can_focus=True, inherit_bindings=False):
         if self.bulk is None:
             return None
         bulk = self.bulk
+        if selection.start is None and selection.end is None:
+            return bulk.text, "\n"
         first = selection.start.y if selection.start is not None else 0
         last = selection.end.y if selection.end is not None else bulk.height - 1
         parts: list[str] = []
@@ -96,29 +96,11 @@ class TextView(ScrollView, can_focus=True, inherit_bindings=False):
     def render_line(self, y: int) -> Strip:
         if self._roles is None:
             self._roles = roles_of(self.app)
-        roles, row, width = self._roles, y + self.scroll_offset.y, self.size.width
+        row, width = y + self.scroll_offset.y, self.size.width
         text = "" if self.bulk is None else self.bulk.row_text(row)
-        spans: list[tuple[int, int, str]] = []
-        if self._needle and text and self.bulk is not None:
-            start, _ = self.bulk.span(row)
-            spans = [
-                (low, high, "find.here" if start + low == self._here else "find")
-                for low, high in find_in(text, self._needle)
-            ]
-        selection = self.text_selection
-        if selection is not None and (span := selection.get_span(row)) is not None:
-            spans = [(span[0], len(text) if span[1] < 0 else span[1], "selection")]
-        segments: list[Segment] = []
-        at = 0
-        for low, high, ground in spans:
-            if low > at:
-                segments.append(Segment(text[at:low], roles.rich("text")))
-            segments.append(Segment(text[low:high], roles.rich("text", ground)))
-            at = max(high, at)
-        if at < len(text):
-            segments.append(Segment(text[at:], roles.rich("text")))
-        used = cell_width(text)
-        if used < width:
-            segments.append(Segment(" " * (width - used), roles.rich("text")))
-        strip = Strip(segments)
-        return (strip if used <= width else strip.crop(0, width)).apply_offsets(0, row)
+        spans = find_spans(text, self._needle, "find")
+        if spans and self._here >= 0 and self.bulk is not None:
+            at = self._here - self.bulk.span(row)[0]
+            spans = [(low, high, "find.here" if low == at else "find") for low, high, _ in spans]
+        spans += selection_span(self.text_selection, row, len(text))
+        return draw(((text, "text"),), width, self._roles, "", spans).apply_offsets(0, row)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich.segment import Segment as RichSegment
 from textual import events
 from textual.cache import LRUCache
 from textual.geometry import Offset, Size
@@ -21,15 +20,13 @@ from textual.strip import Strip
 
 from loop_tui.layout import LaidRound, Line, Part, line_text
 from loop_tui.layout.lines import clean, wrap_text
-from loop_tui.layout.marks import find_in
 from loop_tui.roles import Roles, roles_of
-from loop_tui.text import cell_width
-from loop_tui.widgets.lines import Lines, split_spans
+from loop_tui.widgets.lines import Lines
+from loop_tui.widgets.strips import draw, find_spans, selected, selection_span
 
 __all__ = ["Transcript"]
 
 _STRIPS = 512
-_GUTTERS = ("code.gutter", "user.bar", "quote.bar")
 
 
 class Transcript(ScrollView, can_focus=True, inherit_bindings=False):
@@ -300,23 +297,9 @@ class Transcript(ScrollView, can_focus=True, inherit_bindings=False):
         self.refresh()
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
-        """The selected text, without gutters and the filling at the end of lines."""
-        first = selection.start.y if selection.start is not None else 0
-        last = selection.end.y if selection.end is not None else self.height - 1
-        found: list[str] = []
-        for y in range(max(first, 0), min(last, self.height - 1) + 1):
-            span = selection.get_span(y)
-            if span is None:
-                continue
-            low, high = span
-            text, at = "", 0
-            for part, role in self.lines.line_at(y):
-                if not role.startswith(_GUTTERS):
-                    end = len(part) if high < 0 else max(high - at, 0)
-                    text += part[max(low - at, 0) : end]
-                at += len(part)
-            found.append(text.rstrip())
-        return ("\n".join(found), "\n") if found else None
+        """The selected text, for the clipboard."""
+        text = selected(selection, self.height, self.lines.line_at)
+        return None if text is None else (text, "\n")
 
     def selection_updated(self, selection: Selection | None) -> None:  # noqa: ARG002
         self._strips.clear()
@@ -351,22 +334,8 @@ class Transcript(ScrollView, can_focus=True, inherit_bindings=False):
         return ((" ", "text"), *lines[y - 1]) if 0 < y <= len(lines) else ()
 
     def _draw(self, y: int, ground: str, width: int, selection: Selection | None) -> Strip:
-        roles = self._roles or roles_of(self.app)
         line = self.lines.line_at(y) if self.rounds else self._spoken(y, width)
         text = line_text(line)
-        spans: list[tuple[int, int, str]] = []
-        if self._needle and text:
-            here = "find.here" if ground else "find"
-            spans = [(start, end, here) for start, end in find_in(text, self._needle)]
-        if selection is not None and (span := selection.get_span(y)) is not None:
-            start, end = span
-            spans.append((start, len(text) if end < 0 else end, "selection"))
-        segments = [
-            RichSegment(part, roles.rich(role, over or ground))
-            for part, role, over in split_spans(line, spans)
-        ]
-        used = sum(cell_width(part) for part, _ in line)
-        if used < width:
-            segments.append(RichSegment(" " * (width - used), roles.rich("text", ground)))
-        strip = Strip(segments, max(used, width))
-        return strip if used <= width else strip.crop(0, width)
+        spans = find_spans(text, self._needle, "find.here" if ground else "find")
+        spans += selection_span(selection, y, len(text))
+        return draw(line, width, self._roles or roles_of(self.app), ground, spans)

@@ -41,9 +41,6 @@ class Shell(App[None]):
         themes.register(self)
         self.theme = "night"
 
-    def on_block_viewer_copied(self, event: BlockViewer.Copied) -> None:
-        self.copied.append((event.text, event.what))
-
 
 async def settle(pilot: Pilot[None]) -> None:
     await pilot.pause()
@@ -64,7 +61,12 @@ async def viewer(
 ) -> AsyncIterator[tuple[Shell, BlockViewer, Pilot[None]]]:
     app = Shell()
     async with app.run_test(size=size) as pilot:
-        screen = BlockViewer(block, image, title="Title [/] \x1b".replace("\x1b", "␛"))
+        screen = BlockViewer(
+            block,
+            image,
+            lambda text, what: app.copied.append((text, what)),
+            title="Title [/]",
+        )
         app.push_screen(screen)
         await settle(pilot)
         yield app, screen, pilot

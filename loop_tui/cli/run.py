@@ -5,7 +5,8 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from loop_core.errors import LoopError
 from loop_tui.cli.context import Context, Usage
@@ -20,8 +21,7 @@ def run(argv: Sequence[str]) -> int:
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else 2
     output = Output()
-    _leave_by_signals()
-    with Context(arguments, output) as context:
+    with _leaving_by_signals(), Context(arguments, output) as context:
         try:
             if arguments.command is None:
                 from loop_tui.cli.browse import browse
@@ -39,9 +39,16 @@ def run(argv: Sequence[str]) -> int:
         return status
 
 
-def _leave_by_signals() -> None:
+@contextmanager
+def _leaving_by_signals() -> Iterator[None]:
     """SIGTERM and SIGHUP unwind like an exit, so that a demo leaves no directory behind."""
-    if threading.current_thread() is threading.main_thread():
-        for number in (signal.SIGTERM, signal.SIGHUP):
-            if signal.getsignal(number) is signal.SIG_DFL:
-                signal.signal(number, lambda number, _: sys.exit(128 + number))
+    main = threading.current_thread() is threading.main_thread()
+    numbers = [signal.SIGTERM, signal.SIGHUP] if main else []
+    taken = [number for number in numbers if signal.getsignal(number) is signal.SIG_DFL]
+    for number in taken:
+        signal.signal(number, lambda number, _: sys.exit(128 + number))
+    try:
+        yield
+    finally:
+        for number in taken:
+            signal.signal(number, signal.SIG_DFL)

@@ -450,9 +450,7 @@ def test_demo_refuses_a_directory_in_use(run: Run, tmp_path: Path) -> None:
 # --- streams
 
 
-DANGEROUS = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"
-)
+DANGEROUS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
 def assert_harmless(result: Any) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 import subprocess
+import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from pathlib import Path
@@ -112,6 +115,27 @@ def test_a_module_of_commands_is_added_by_name(monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.setattr("loop_tui.cli.parser.commands", lambda: (extra,))
     result = run("greet", "you", "--no-craft")
     assert (result.status, result.out, seen) == (0, "done\n", ["you"])
+
+
+def test_a_signal_unwinds_a_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    left: list[Path] = []
+
+    def act(context: Context, arguments: Namespace) -> int:
+        demo = context.demo()
+        assert demo is not None
+        left.append(demo)
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(5)
+        return 0
+
+    extra = Command("wait", "wait", "loop-tui wait", lambda parser: None, act)
+    monkeypatch.setattr("loop_tui.cli.parser.commands", lambda: (extra,))
+    with pytest.raises(SystemExit) as stop:
+        main(["wait", "--demo"])
+    assert stop.value.code == 128 + signal.SIGTERM
+    assert left
+    assert not left[0].exists()
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
 def test_without_a_terminal_the_browser_is_refused(shell: Run) -> None:

@@ -90,7 +90,8 @@ class Library:
         """The snapshot after changes at `paths` (raw, absolute); asks only stores they concern."""
         wanted: dict[str, set[str]] = {}
         for store in self.stores:
-            mine = {path for path in paths if _concerns(store, path)}
+            places = _places(store)
+            mine = {path for path in paths if _is_inside(path, places)}
             if mine:
                 wanted[store.id] = mine
         stores = [store for store in self.stores if store.id in wanted]
@@ -217,7 +218,11 @@ def _merged(old: StoreScan | None, new: StoreScan) -> StoreScan:
     return msgspec.structs.replace(new, rows=(*new.rows, *kept), projects=(*new.projects, *places))
 
 
-def _concerns(store: SessionStore, path: str) -> bool:
-    root = os.fspath(store.root)
-    places = [root, *store.trash_dirs(), *(watched.path for watched in store.watch_roots())]
+def _places(store: SessionStore) -> list[str]:
+    """Where changes concern a store."""
+    found = [os.fspath(store.root), *store.trash_dirs()]
+    return found + [watched.path for watched in store.watch_roots()]
+
+
+def _is_inside(path: str, places: list[str]) -> bool:
     return any(path == place or path.startswith(place.rstrip(os.sep) + os.sep) for place in places)

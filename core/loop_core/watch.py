@@ -18,7 +18,8 @@ from typing import Literal, NamedTuple
 
 from loop_core import fsio
 from loop_core.model import WatchRoot
-from loop_core.watch_sweep import Sweep, polled_file_system
+from loop_core.mounts import Mounts
+from loop_core.watch_sweep import Sweep
 
 __all__ = ["Changes", "watch"]
 
@@ -161,7 +162,7 @@ class _Watcher:
         if self.polling:
             return
         there = [root for root in self.roots if self.identities[root.path] is not None]
-        kinds = {root.path: polled_file_system(root.path) for root in there}
+        kinds = _remote_kinds(there)
         self.polled = [root.path for root in there if kinds[root.path] is not None]
         if self.polled:
             kind = kinds[self.polled[0]]
@@ -229,6 +230,13 @@ def _watch_natively(
     )
     for batch in changes:
         yield {path for _, path in batch}
+
+
+def _remote_kinds(roots: Iterable[WatchRoot]) -> dict[str, str | None]:
+    """The type of each root's file system where that tells of no outside changes, else None."""
+    mounts = Mounts()
+    found = {root.path: mounts.of(os.path.realpath(root.path)) for root in roots}
+    return {path: m.kind if m is not None and m.remote else None for path, m in found.items()}
 
 
 def _is_ours(path: str) -> bool:

@@ -1,4 +1,4 @@
-"""What native watching cannot see: file systems that tell nothing, and silent blindness."""
+"""Noticing that a native watcher went silently blind, by stat alone."""
 
 from __future__ import annotations
 
@@ -8,44 +8,10 @@ from collections.abc import Iterable
 
 from loop_core.model import WatchRoot
 
-__all__ = ["Sweep", "polled_file_system"]
+__all__ = ["Sweep"]
 
-_MOUNTS = "/proc/self/mountinfo"
-#: File systems another machine or the host writes to without this kernel's knowledge.
-_SILENT = frozenset(
-    (
-        *("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "drvfs", "vboxsf", "vmhgfs", "prl_fs"),
-        *("afs", "ceph", "glusterfs", "lustre", "fakeowner", "osxfs", "grpcfuse", "virtiofs"),
-    )
-)
-_LOCAL_FUSE = frozenset(("fuse.ext4", "fuse.btrfs", "fuse.fuse-overlayfs", "fuseblk"))
 _SETTLED_NS = 2 * 10**9
 _DEPTH = 2
-
-
-def polled_file_system(path: str, mounts: str = _MOUNTS) -> str | None:
-    """The type of the file system `path` is on when it tells of no outside changes.
-
-    None where changes are told, or where that is not known.
-    """
-    real = os.path.realpath(path)
-    best, kind = "", ""
-    try:
-        with open(mounts, encoding="utf-8", errors="surrogateescape") as lines:
-            for line in lines:
-                before, _, after = line.partition(" - ")
-                fields, types = before.split(), after.split()
-                if len(fields) < 5 or not types:
-                    continue
-                point = fields[4].replace("\\040", " ")
-                inside = real == point or real.startswith(point.rstrip("/") + "/")
-                if inside and len(point) >= len(best):
-                    best, kind = point, types[0]
-    except OSError:
-        return None
-    if kind in _SILENT or (kind.startswith("fuse.") and kind not in _LOCAL_FUSE):
-        return kind
-    return None
 
 
 class Sweep:

@@ -7,8 +7,10 @@ belongs to the folder's own global project (loop-format, "Our decisions" 7).
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
+import threading
 from typing import Any, NamedTuple
 
 from loop_core import fsio
@@ -16,11 +18,14 @@ from loop_core.errors import LoopError
 from loop_core.jsonvalue import JsonSyntaxError, loads
 from loop_core.loop.paths import os_path, workspace_hash
 from loop_core.model import Project
+from loop_core.mounts import Mounts
 from loop_core.sanitize import safe_line
 
 __all__ = ["Folder", "Folders", "read_names"]
 
 _NAMES_LIMIT = 4 << 20
+#: Seconds a network mount may take to say whether a folder is there.
+_PATIENCE = 1.0
 
 
 class Folder(NamedTuple):
@@ -40,11 +45,13 @@ class Folders:
         self._names: dict[str, str] = {}
         self._seen: dict[str, Folder] = {}
         self._places: dict[tuple[str, str], tuple[str, bool]] = {}
+        self._mounts = Mounts()
 
     def look_again(self) -> None:
         """Forget which directories exist; projects keep their keys."""
         self._seen = {}
         self._places = {}
+        self._mounts = Mounts()
 
     def rename(self, names: dict[str, str]) -> None:
         """Use these names of directories from now on, for projects already made too."""
@@ -58,7 +65,9 @@ class Folders:
     def folder(self, cwd: str) -> Folder:
         found = self._seen.get(cwd)
         if found is None:
-            found = self._seen[cwd] = _look(cwd)
+            mount = self._mounts.of(cwd) if self._mounts.any_remote else None
+            look = _look_with_patience if mount is not None and mount.remote else _look
+            found = self._seen[cwd] = look(cwd)
         return found
 
     def place_of(self, cwd: str, collection: str, *, named: bool) -> tuple[str, bool]:
@@ -125,6 +134,18 @@ def _look(cwd: str) -> Folder:
         return Folder(real, workspace_hash(cwd), missing)
     except (OSError, ValueError, LoopError):
         return Folder(real, "", missing)
+
+
+def _look_with_patience(cwd: str) -> Folder:
+    """The same for a mount that may not answer: then the folder counts as being there."""
+    found: list[Folder] = []
+    thread = threading.Thread(target=lambda: found.append(_look(cwd)), daemon=True)
+    thread.start()
+    thread.join(_PATIENCE)
+    if found:
+        return found[0]
+    digest = hashlib.sha256(cwd.encode("utf-8", "surrogateescape")).hexdigest()[:24]
+    return Folder(cwd, digest, missing=False)
 
 
 def _short(path: str) -> str:

@@ -178,6 +178,7 @@ class Scanner:
     def _names(self) -> tuple[list[str], bool]:
         """Folders under ``sessions/``, and whether session files lie there directly."""
         found: list[str] = []
+        links: list[os.DirEntry[str]] = []
         loose = False
         with os.scandir(self.sessions) as entries:
             for entry in entries:
@@ -185,6 +186,16 @@ class Scanner:
                     loose = loose or entry.name.endswith(".jsonl")
                     if _is_dir(entry):
                         found.append(entry.name)
+                        if entry.is_symlink():
+                            links.append(entry)
+        if links:
+            real = os.path.realpath(self.sessions)
+            shown = {real, *(os.path.join(real, name) for name in found)}
+            shown -= {os.path.join(real, link.name) for link in links}
+            for link in links:
+                # A link to what is listed anyway would list it twice, or forever.
+                if os.path.realpath(link.path) in shown:
+                    found.remove(link.name)
         return found, loose
 
     def _sessions_among(self, names: list[str]) -> set[str]:
@@ -211,29 +222,43 @@ class Scanner:
     # --- some paths
 
     def rescan(self, paths: set[str], cancelled: Cancelled) -> StoreScan:
-        """Look at what changed at `paths` only."""
+        """Look at what changed at `paths` only, and give everything."""
+        if self.look_at(paths, cancelled):
+            return self.result(complete=not cancelled())
+        *_, last = self.scan(cancelled)
+        return last
+
+    def look_at(self, paths: set[str], cancelled: Cancelled) -> bool:
+        """Look at what changed at `paths`; False when only a scan can tell."""
         self.folders.look_again()
         wanted: dict[str, set[str]] = {}
+        trash = False
         for path in paths:
             if path == self.trash_dir or path.startswith(self.trash_dir + os.sep):
-                self.look_at_trash()
+                trash = True
                 continue
             collection, stem = self._split(path)
-            if collection is None:
-                if self._concerns(path):
-                    *_, last = self.scan(cancelled)
-                    return last
-                continue
-            if stem is not None:
-                wanted.setdefault(collection, set()).add(stem)
-            else:
-                wanted.setdefault(collection, set())
+            if collection is not None:
+                wanted.setdefault(collection, set()).update(() if stem is None else (stem,))
+            elif self._concerns(path):
+                return False
+        if trash:
+            self.look_at_trash()
         for name, stems in wanted.items():
             found = self.collections[name]
             found.look_at(stems)
             for _ in found.resolve_titles(cancelled, stems):
                 pass
-        return self.result(complete=not cancelled())
+        return True
+
+    def row_of(self, ref: str) -> SessionRow | None:
+        """The row of a reference as last looked at."""
+        if ref.startswith("trash:"):
+            return self._trash.get(ref)
+        folder, _, stem = ref.rpartition("/")
+        collection = self.collections.get(os.path.join(self.sessions, folder).rstrip(os.sep))
+        known = None if collection is None else collection.sessions.known.get(stem)
+        return None if known is None else known.row
 
     def _split(self, path: str) -> tuple[str | None, str | None]:
         """The known collection a path lies in, and the stem of its session (None: archive)."""

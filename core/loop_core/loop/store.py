@@ -326,9 +326,15 @@ class LoopStore:
             raise InvalidArgument("a session of another store")
         with self._lock:
             path = self._scanner.path_of(key.ref)
-            if path is not None:
+            if path is not None and not self._scanner.look_at({path}, never_cancelled):
                 self._remember(self._scanner.rescan({path}, never_cancelled))
-            return self._known(key)
+            row = self._scanner.row_of(key.ref)
+            if self._rows is not None:
+                if row is None:
+                    self._rows.pop(key, None)
+                else:
+                    self._rows[key] = row
+            return row
 
     def recover(self) -> tuple[str, ...]:
         self._require_writable()

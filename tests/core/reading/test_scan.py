@@ -483,3 +483,41 @@ def test_memory_a_session_is_small(disk: Any, kit: Any) -> None:
         tracemalloc.stop()
     assert len(scan.rows) == 500
     assert held / 500 < 3000
+
+
+def test_a_link_to_what_is_listed_anyway_is_followed_once(disk: Any, kit: Any) -> None:
+    path = disk.v3([kit.user("a")])
+    sessions = disk.agent / "sessions"
+    (sessions / "all-again").symlink_to(sessions)
+    (sessions / "again").symlink_to(path.parent.parent)
+    elsewhere = disk.base / "elsewhere"
+    elsewhere.mkdir()
+    disk.v3([kit.user("b")], folder=elsewhere)
+    (sessions / "linked").symlink_to(elsewhere)
+    scan = kit.scanned(disk.store())
+    assert sorted(row.title for row in scan.rows) == ["a", "b"]
+    assert scan.problems == ()
+
+
+def test_a_folder_on_a_dead_mount_does_not_hold_the_scan(
+    disk: Any, kit: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from loop_core.loop import folders
+
+    dead = disk.cwd("dead")
+    disk.v3([kit.user("a")], cwd=dead)
+    table = disk.base / "mountinfo"
+    table.write_text(f"1 0 0:6 / {dead} rw - nfs4 host:/x rw\n")
+    from loop_core.mounts import Mounts
+
+    monkeypatch.setattr(folders, "Mounts", lambda: Mounts(str(table)))
+    monkeypatch.setattr(folders, "_PATIENCE", 0.05)
+    answer = threading.Event()
+    real = folders._look
+    monkeypatch.setattr(folders, "_look", lambda cwd: (answer.wait(5), real(cwd))[1])
+    begin = time.monotonic()
+    (row,) = kit.scanned(disk.store()).rows
+    assert time.monotonic() - begin < 2
+    answer.set()
+    assert not row.folder_missing
+    assert row.title == "a"

@@ -13,8 +13,8 @@ import pytest
 
 from loop_core import watch as watch_module
 from loop_core.model import WatchRoot
+from loop_core.mounts import Mounts
 from loop_core.watch import Changes, watch
-from loop_core.watch_sweep import polled_file_system
 
 
 class Watching:
@@ -224,10 +224,11 @@ def test_file_systems_that_tell_nothing_are_known(tmp_path: Path) -> None:
         "4 1 0:7 / /sshfs rw - fuse.sshfs x rw\n"
         "broken line\n"
     )
-    kinds = {
-        path: polled_file_system(path, str(mounts))
-        for path in ("/home/me", "/mnt/c/Users", "/mnt/cd", "/net share/a", "/sshfs", "/")
-    }
+    table = Mounts(str(mounts))
+    kinds = {}
+    for path in ("/home/me", "/mnt/c/Users", "/mnt/cd", "/net share/a", "/sshfs", "/"):
+        found = table.of(path)
+        kinds[path] = found.kind if found is not None and found.remote else None
     assert kinds == {
         "/home/me": None,
         "/mnt/c/Users": "9p",
@@ -236,7 +237,8 @@ def test_file_systems_that_tell_nothing_are_known(tmp_path: Path) -> None:
         "/sshfs": "fuse.sshfs",
         "/": None,
     }
-    assert polled_file_system("/home/me", str(tmp_path / "none")) is None
+    assert table.any_remote
+    assert Mounts(str(tmp_path / "none")).of("/home/me") is None
 
 
 def test_silent_file_systems_are_polled_beside_native_ones(
@@ -248,7 +250,9 @@ def test_silent_file_systems_are_polled_beside_native_ones(
     far = tmp_path / "far"
     far.mkdir()
     monkeypatch.setattr(
-        watch_module, "polled_file_system", lambda path: "nfs4" if path == str(far) else None
+        watch_module,
+        "_remote_kinds",
+        lambda roots: {r.path: "nfs4" if r.path == str(far) else None for r in roots},
     )
     seen = watching(WatchRoot(str(root)), WatchRoot(str(far)), interval=0.1)
     assert "nfs4" in (seen.said[0].note or "")

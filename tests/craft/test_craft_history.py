@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 
 from loop_core.craft import records
 from loop_core.craft.history import HistoryReader
+from loop_core.craft.images import image_of
+from loop_core.craft.texts import CraftTexts
 from loop_core.errors import InvalidArgument, StaleRevision
 from loop_core.jsonvalue import dumps
 from loop_core.model import (
@@ -372,3 +374,85 @@ def test_chunk_edges_do_not_matter(make_session: Make, monkeypatch: pytest.Monke
             assert read(file, rounds=9).rounds == whole.rounds
     finally:
         os.close(fd)
+
+
+def test_search_text_leaves_encoded_data_out(make_session: Make) -> None:
+    icon = "data:image/png;base64," + "QUJD" * 300
+    file = make_session(
+        "261201-calm-pond",
+        user("pump", attachments=[{"name": "plan.pdf", "thumbnailBase64": "QUJD" * 200}]),
+        {
+            "type": "tool",
+            "toolName": "Bash",
+            "toolInput": {"command": "ls", "n": 7},
+            "toolResult": f"seen {icon}",
+        },
+        {"type": "error", "content": "busy", "errorTitle": "Rate limited"},
+        None,
+    )
+    pieces = list(CraftTexts(str(file.parent)))
+    assert [(p.role, p.tool) for p in pieces] == [
+        ("user", ""),
+        ("tool", "Bash"),
+        ("tool", "Bash"),
+        ("assistant", ""),
+    ]
+    text = "\n".join(p.text for p in pieces)
+    assert "QUJD" not in text
+    for word in ("plan.pdf", "pump", "command\nls", "seen", "Rate limited", "busy"):
+        assert word in text
+    only = CraftTexts(str(file.parent), wanted=lambda raw: b"busy" in raw)
+    assert [p.message for p in only] == [2]
+
+
+def test_search_goes_on_only_where_the_history_grew(make_session: Make) -> None:
+    messages = [user("a"), answer("b"), user("c"), answer("d")]
+    folder = str(make_session("261201-calm-pond", *messages).parent)
+    first = CraftTexts(folder)
+    assert len(list(first)) == 4
+    mark = first.mark()
+    make_session("261201-calm-pond", *messages, user("e"), name="Renamed")
+    grown = CraftTexts(folder, since=mark)
+    assert [p.text for p in grown] == ["c", "d", "e"]
+    assert (grown.first_round, grown.mark().rounds) == (1, 3)
+    make_session("261201-calm-pond", user("A"), *messages[1:])
+    again = CraftTexts(folder, since=mark)
+    assert [p.text for p in again] == ["A", "b", "c", "d"]
+    assert again.first_round == -1
+
+
+def test_an_attached_image_is_read_only_from_the_sessions_folder(
+    make_session: Make, tmp_path: Path
+) -> None:
+    secret = tmp_path / "secret.png"
+    secret.write_bytes(b"secret")
+
+    def image(**more: Any) -> dict[str, Any]:
+        return {"type": "image", "name": "i.png", "mimeType": "image/png", "size": 3, **more}
+
+    file = make_session(
+        "261201-calm-pond",
+        user(
+            "see",
+            attachments=[
+                image(storedPath="{{SESSION_PATH}}/attachments/i.png"),
+                image(storedPath=str(secret), thumbnailBase64="QUJD"),
+                image(storedPath="{{SESSION_PATH}}/../../../config.json"),
+                {"type": "pdf", "name": "p.pdf"},
+            ],
+        ),
+    )
+    folder = file.parent / "attachments"
+    folder.mkdir()
+    (folder / "i.png").write_bytes(b"ABC")
+    message = HistoryReader().message(str(file.parent), 0)
+    found = [image_of(message, place, str(file.parent)) for place in range(5)]
+    assert found == [("image/png", "QUJD"), ("image/png", "QUJD"), None, None, None]
+    (folder / "i.png").unlink()
+    (folder / "i.png").symlink_to(secret)
+    assert image_of(message, 0, str(file.parent)) is None
+    blocks = read(file).rounds[0].blocks
+    assert [type(block).__name__ for block in blocks[:4]] == [
+        *["ImageBlock"] * 3,
+        "AttachmentBlock",
+    ]

@@ -451,3 +451,61 @@ def test_quick_rows_equal_the_full_rules(tmp_path_factory: Any, header: dict[str
     place = full_rows.Place("craft:x", str(folder), str(folder), "n", path, "p", known)
     full = full_rows.row_from(full_rows.read_head(path), place)
     assert quick is None or quick == full
+
+
+def test_a_configuration_being_rewritten_hides_nothing(
+    app: Any, make_session: Make, tmp_path: Path
+) -> None:
+    file = make_session("261201-calm-pond", USER)
+    root = tmp_path / "elsewhere"
+    file.parents[2].rename(root)
+    config = app.config / "config.json"
+    listed = json.dumps({"workspaces": [{"name": "Own", "rootPath": str(root)}]})
+    config.write_text(listed)
+    store = app.store()
+    assert len(scan(store).rows) == 1
+    for damaged in ("", listed[:30], '{"workspaces":7}'):
+        config.write_text(damaged)
+        assert len(scan(store).rows) == 1
+    config.unlink()
+    assert len(scan(store).rows) == 1
+    config.write_text('{"workspaces":[]}')
+    assert scan(store).rows == ()
+
+
+def test_two_scans_at_once_share_the_work(app: Any, make_session: Make) -> None:
+    for number in range(30):
+        make_session(f"261201-calm-pond-{number}", USER)
+    store = app.store()
+    found: list[Any] = []
+    threads = [threading.Thread(target=lambda: found.append(scan(store))) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [len(one.rows) for one in found] == [30] * 6
+    assert all(not one.problems for one in found)
+
+
+def test_the_quick_way_answers_for_an_ordinary_header(make_session: Make, app: Any) -> None:
+    file = make_session(
+        "261201-calm-pond",
+        USER,
+        name="Pump",
+        sdkCwd="~/.craft-agent/workspaces/own/sessions/261201-calm-pond",
+        labels=["bug"],
+        hasUnread=True,
+        messageCount=1,
+    )
+    line = file.read_bytes().split(b"\n")[0]
+    row = quick_row(
+        line,
+        os.stat(file),
+        key=SessionKey("s", str(file.parent)),
+        name=file.parent.name,
+        path=str(file),
+        project="p",
+        known=frozenset({"todo"}),
+    )
+    assert row is not None
+    assert (row.title, row.unread, row.cwd) == ("Pump", True, str(file.parent))

@@ -400,6 +400,40 @@ def test_a_temporary_of_a_killed_process_is_recovered(
     assert store.recover() == ()
 
 
+def test_a_lone_tmp_is_brought_back_by_restore(app: Any, make_session: Make) -> None:
+    """craft-format rule 2: the application would delete the only copy."""
+    file = make_session("261201-calm-pond", USER, name="Left over")
+    data = file.read_bytes()
+    lone = file.with_name("session.jsonl.tmp")
+    file.rename(lone)
+    store = app.store()
+    change = store.plan(key_of(store, file), Intent(do="restore"))
+    with pytest.raises(Refused, match="moment ago"):
+        store.perform(change)
+    os.utime(lone, (1, 1))
+    row = store.perform(change)
+    assert (row.title, row.problem) == ("Left over", None)
+    assert file.read_bytes() == data
+    assert not lone.exists()
+    store.perform(change)
+    with pytest.raises(Refused, match="stays"):
+        store.perform(change.inverse())
+    assert file.read_bytes() == data
+
+
+@pytest.mark.parametrize("raw", [b"", b'{"cut', dumps(USER) + b"\n"])
+def test_half_a_tmp_is_not_brought_back(app: Any, make_session: Make, raw: bytes) -> None:
+    file = make_session("261201-calm-pond", raw=raw)
+    lone = file.with_name("session.jsonl.tmp")
+    file.rename(lone)
+    os.utime(lone, (1, 1))
+    store = app.store()
+    with pytest.raises(Refused):
+        act(store, file, Intent(do="restore"))
+    assert lone.read_bytes() == raw
+    assert not file.exists()
+
+
 FIELDS = st.sampled_from(["isFlagged", "name", "labels", "hasUnread", "other"])
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),

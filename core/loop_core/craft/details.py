@@ -8,7 +8,7 @@ from typing import Any
 
 from loop_core import jsonvalue
 from loop_core.craft.header import HEADER_LIMIT, parse_header, permission_mode, truthy
-from loop_core.craft.history import open_session
+from loop_core.craft.opening import open_session
 from loop_core.craft.rounds import header_span
 from loop_core.craft.rows import milliseconds
 from loop_core.craft.running import Owner

@@ -38,7 +38,7 @@ _LOOKS = (0.0, 0.002, 0.01, 0.03, 0.06, 0.1)
 _GAP_NS = 5_000_000_000  # a lone .tmp younger than this may still be renamed
 _LONE = (
     "only session.jsonl.tmp is left of a crash; Craft-Agents does not list the session "
-    "and deletes the file"
+    "and deletes the file; restore brings it back"
 )
 
 

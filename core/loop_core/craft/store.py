@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from loop_core.craft import details, writes
+from loop_core.craft import abilities, details, planning, writes
 from loop_core.craft.history import HistoryReader
 from loop_core.craft.images import image_of
 from loop_core.craft.running import LOCK_NAME, Owner, owner_of
@@ -24,6 +24,7 @@ from loop_core.craft.workspaces import (
     all_workspaces,
     default_config_dir,
     get_config_dir,
+    listed_workspaces,
     load_workspaces,
     workspace_name,
 )
@@ -74,6 +75,7 @@ class CraftStore:
         self.read_only = read_only
         self.history = HistoryReader()
         self._others = tuple(others)
+        self._listed: list[Workspace] = []
         self._scans = Scans(self.id, self.workspaces, self._is_owned, patience)
 
     @property
@@ -100,13 +102,15 @@ class CraftStore:
 
     def workspaces(self) -> list[Workspace]:
         """Every workspace of this store, remote ones included."""
-        config = os.path.join(self._root, "config.json")
-        if os.path.isdir(os.path.join(self._root, "sessions")) and not load_workspaces(self._root):
-            return [
-                Workspace(self._root, workspace_name(self._root), listed=os.path.isfile(config))
-            ]
+        listed = listed_workspaces(self._root)
+        if listed is not None:
+            self._listed = listed
+        # A list that cannot be read now is being rewritten, or damaged: what it held stays.
+        if not self._listed and os.path.isdir(os.path.join(self._root, "sessions")):
+            return [Workspace(self._root, workspace_name(self._root))]
         taken = {os.path.realpath(w.root) for other in self._others for w in other.workspaces()}
-        return [w for w in all_workspaces(self._root) if os.path.realpath(w.root) not in taken]
+        found = all_workspaces(self._root, self._listed)
+        return [w for w in found if os.path.realpath(w.root) not in taken]
 
     def owner(self, workspace_root: str) -> Owner | None:
         """The application that has this workspace open, or None.
@@ -275,7 +279,7 @@ class CraftStore:
         """What can be done now; decided by the lock file and the queued mark (section 8)."""
         owner = self.owner(row.project)
         queued = owner is not None and self.history.known_queued(row.key.ref)
-        return writes.capabilities_of(row, owner, queued=queued, read_only=self.read_only)
+        return abilities.capabilities_of(row, owner, queued=queued, read_only=self.read_only)
 
     def resume_command(self, row: SessionRow) -> tuple[list[str], str]:
         raise Refused(
@@ -287,7 +291,7 @@ class CraftStore:
 
     def plan(self, key: SessionKey, intent: Intent) -> Change:
         """See `SessionStore.plan`. Raises Refused by the rules of the running application."""
-        return writes.plan(self._live_place(key), intent, self.history)
+        return planning.plan(self._live_place(key), intent, self.history)
 
     def perform(self, change: Change) -> SessionRow:
         """See `SessionStore.perform`; craft-format section 14."""
@@ -304,7 +308,7 @@ class CraftStore:
         row = self.look(key)
         if row is None:
             raise SessionNotFound("the session is not there any more", place.folder)
-        return writes.plan_trash(place, row)
+        return abilities.plan_trash(place, row)
 
     def set_membership(self, collection: str, ids: list[str], *, archived: bool) -> None:
         """Nothing: the archive mark is inside the session and moves with it."""

@@ -14,7 +14,7 @@ from typing import Any
 
 from loop_core import jsonvalue
 from loop_core.craft.blocks import content_of
-from loop_core.craft.history import open_session
+from loop_core.craft.opening import open_session
 from loop_core.craft.records import lines_in, pieces_of
 from loop_core.craft.rounds import header_span, is_header
 from loop_core.errors import StorageFailed

@@ -86,9 +86,16 @@ def load_workspaces(config_dir: str | os.PathLike[str]) -> list[Workspace]:
 
     [] when the file is missing, not JSON, or its `workspaces` is no array.
     """
+    return listed_workspaces(config_dir) or []
+
+
+def listed_workspaces(config_dir: str | os.PathLike[str]) -> list[Workspace] | None:
+    """`load_workspaces`, or None where the list cannot be read (or is being rewritten)."""
     value = read_json(os.path.join(os.fspath(config_dir), "config.json"))
     entries = value.get("workspaces") if isinstance(value, dict) else None
-    found = [_workspace(entry) for entry in entries] if isinstance(entries, list) else []
+    if not isinstance(entries, list):
+        return None
+    found = (_workspace(entry) for entry in entries)
     return [workspace for workspace in found if workspace is not None]
 
 
@@ -108,13 +115,12 @@ def _workspace(entry: Any) -> Workspace | None:
     )
 
 
-def all_workspaces(config_dir: str) -> list[Workspace]:
-    """Listed workspaces, then those found in the configuration's own and the default folder.
+def all_workspaces(config_dir: str, listed: list[Workspace]) -> list[Workspace]:
+    """`listed`, then those found in the `workspaces` folder of the configuration directory.
 
-    The default folder belongs to the default configuration directory; another one finds its
-    workspaces by its list and in its own `workspaces` folder.
+    The default folder so belongs to the default configuration directory.
     """
-    found = load_workspaces(config_dir)
+    found = list(listed)
     seen = {os.path.realpath(workspace.root) for workspace in found}
     for root in discover_workspaces(os.path.join(config_dir, "workspaces")):
         real = os.path.realpath(root)

@@ -20,6 +20,7 @@ from textual.widgets import Static
 
 from loop_core.errors import LoopError, StorageFailed, reason_of
 from loop_core.model import AttachmentBlock, Block, ImageBlock, ToolBlock
+from loop_core.sanitize import safe_line
 from loop_tui.layout.bulk import Bulk, matches
 from loop_tui.text import glyphs, human_count, human_size
 from loop_tui.widgets.find_input import FindInput
@@ -92,7 +93,7 @@ class BlockViewer(ModalScreen[None]):
 
     def compose(self) -> ComposeResult:
         with Vertical(id="viewer-frame") as frame:
-            frame.border_title = Content(self.title_text.replace("\n", " ") or "Block")
+            frame.border_title = Content(safe_line(self.title_text) or "Block")
             frame.border_subtitle = Content(f"Reading{self.glyphs.ellipsis}")
             yield FindInput(id="viewer-entry")
             yield TextView(id="viewer-text")
@@ -143,7 +144,7 @@ class BlockViewer(ModalScreen[None]):
             parts.insert(0, f'"{self._needle}" {at}{count}')
         if extra:
             parts.insert(0, extra)
-        self.frame.border_subtitle = Content(f" {self.glyphs.separator} ".join(parts))
+        self.frame.border_subtitle = Content(safe_line(f" {self.glyphs.separator} ".join(parts)))
 
     # --- moving
 

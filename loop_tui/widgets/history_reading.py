@@ -18,6 +18,7 @@ from textual.widgets import Static
 
 from loop_core.errors import LoopError, StaleRevision, reason_of
 from loop_core.model import Page, Round, SessionKey, SessionRow
+from loop_core.sanitize import safe_line
 from loop_tui.layout import LaidRound, Options, layout_round
 from loop_tui.text import cell_width, clip, glyphs
 from loop_tui.widgets.history_reader import At, Reader, Status
@@ -71,7 +72,7 @@ class HistoryReading(Widget):
 
     def tell(self, text: str) -> None:
         """Say something in the status line."""
-        self.post_message(Status(text))
+        self.post_message(Status(safe_line(text)))
 
     def start(self, job: Any, *, group: str, exclusive: bool = False) -> None:
         """Run an async job (a callable, so that one never started is never awaited)."""

@@ -323,10 +323,10 @@ class Transcript(ScrollView, can_focus=True, inherit_bindings=False):
         key = (line, ground, width)
         strip = None if selection is not None else self._strips.get(key)
         if strip is None:
-            strip = self._draw(line, ground, width, selection)
+            strip = self._draw(line, ground, width, selection).apply_offsets(0, line)
             if selection is None:
                 self._strips[key] = strip
-        return strip.apply_offsets(0, line)
+        return strip
 
     def _spoken(self, y: int, width: int) -> Line:
         words, role = self._words

@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loop_core.errors import InvalidArgument, Refused
-from loop_core.loop import rounds as rounds_module
-from loop_core.loop.rounds import RoundIndex, build, decode_index, encode_index, window
+from loop_core.loop import round_scan
+from loop_core.loop.round_scan import build
+from loop_core.loop.rounds import RoundIndex, decode_index, encode_index, window
 
 USER = b'{"role":"user","content":"hello","timestamp":1}'
 OTHER = b'{"role":"assistant","content":[{"type":"text","text":"he said \\"user\\""}]}'
@@ -75,7 +76,7 @@ def test_one_pass_finds_what_reading_every_line_finds(
     body = b"".join(line + b"\n" for line in lines)
     path.write_bytes(b"z" * base + body + b'{"role":"user"}\n')
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rounds_module, "CHUNK", chunk)
+        patch.setattr(round_scan, "CHUNK", chunk)
         found = index_of(path, base, len(body))
         wanted = plain_index(lines)
         assert found == wanted

@@ -17,7 +17,8 @@ from msgspec import Struct
 from loop_core import fsio
 from loop_core.errors import InvalidSession, StorageFailed
 from loop_core.loop.lines import MAX_LINE, is_user_line
-from loop_core.loop.rounds import RoundIndex, Window, build, decode_index, window
+from loop_core.loop.round_scan import build
+from loop_core.loop.rounds import RoundIndex, Window, decode_index, window
 
 if TYPE_CHECKING:
     from loop_core.loop.envelope import Envelope

@@ -21,7 +21,8 @@ from loop_core.loop.history import (
 )
 from loop_core.loop.lines import decode_line
 from loop_core.loop.round_cache import RoundCache
-from loop_core.loop.rounds import RoundIndex, build
+from loop_core.loop.round_scan import build
+from loop_core.loop.rounds import RoundIndex
 from loop_core.model import Damage
 from loop_core.store import Cancelled, never_cancelled
 

@@ -10,20 +10,13 @@ import errno
 import os
 from collections.abc import Iterator
 
-import msgspec
-
-from loop_core.errors import StorageFailed, UnsupportedSession
 from loop_core.loop.collection import Collection
 from loop_core.loop.folders import Folders, read_names
-from loop_core.loop.heads import read_head
 from loop_core.loop.known import Place
-from loop_core.loop.paths import MESSAGES_FILE, META_FILE, is_session_id
-from loop_core.loop.probe import open_folder, read_at, read_first_line, stat_at
-from loop_core.loop.rows import make_row, seen_legacy, seen_meta, unreadable
-from loop_core.model import Problem, Project, SessionKey, SessionRow, StoreScan
-from loop_core.sanitize import safe_line
+from loop_core.loop.paths import ARCHIVE_FILE, META_FILE, is_session_id
+from loop_core.loop.trashed import Trashed
+from loop_core.model import Problem, Project, SessionRow, StoreScan
 from loop_core.store import Cancelled
-from loop_core.trash import TrashEntry, read_entries
 
 __all__ = ["Scanner"]
 
@@ -43,8 +36,7 @@ class Scanner:
         self.folders = Folders(store)
         self.collections: dict[str, Collection] = {}
         self._problem: Problem | None = None
-        self._trash: dict[str, SessionRow] = {}
-        self._trash_problems: list[Problem] = []
+        self._trash = Trashed(store, self.trash_dir, self.folders, None if agent else root)
 
     @property
     def trash_dir(self) -> str:
@@ -104,7 +96,7 @@ class Scanner:
             if step >= due:
                 yield self.result(complete=False)
                 due = step * 4
-        self.look_at_trash()
+        self._trash.refresh()
         yield self.result(complete=complete and not cancelled())
 
     def _steps(self, cancelled: Cancelled) -> Iterator[int]:
@@ -131,8 +123,8 @@ class Scanner:
             rows += collection.rows()
             problems += collection.problems()
             unsupported += collection.unsupported
-        rows += self._trash.values()
-        problems += self._trash_problems
+        rows += self._trash.rows.values()
+        problems += self._trash.problems
         return StoreScan(
             store=self.store,
             rows=tuple(rows),
@@ -243,7 +235,7 @@ class Scanner:
             elif self._concerns(path):
                 return False
         if trash:
-            self.look_at_trash()
+            self._trash.refresh()
         for name, stems in wanted.items():
             found = self.collections[name]
             found.look_at(stems)
@@ -254,7 +246,7 @@ class Scanner:
     def row_of(self, ref: str) -> SessionRow | None:
         """The row of a reference as last looked at."""
         if ref.startswith("trash:"):
-            return self._trash.get(ref)
+            return self._trash.rows.get(ref)
         folder, _, stem = ref.rpartition("/")
         collection = self.collections.get(os.path.join(self.sessions, folder).rstrip(os.sep))
         known = None if collection is None else collection.sessions.known.get(stem)
@@ -262,104 +254,25 @@ class Scanner:
 
     def _split(self, path: str) -> tuple[str | None, str | None]:
         """The known collection a path lies in, and the stem of its session (None: archive)."""
-        for root in (self.sessions,):
-            if not path.startswith(root + os.sep):
-                break
-            parts = path[len(root) + 1 :].split(os.sep)
-            collection = root
-            if self.agent and os.path.join(root, parts[0]) in self.collections:
-                collection = os.path.join(root, parts.pop(0))
-            elif collection not in self.collections:
-                break
-            if not parts:
-                break
-            if parts[0] == "archive.json" or parts[0].startswith("."):
-                return collection, None
-            return collection, parts[0].removesuffix(".jsonl") if len(parts) == 1 else parts[0]
-        return None, None
+        collection = self.sessions
+        if not path.startswith(collection + os.sep):
+            return None, None
+        parts = path[len(collection) + 1 :].split(os.sep)
+        if self.agent and os.path.join(collection, parts[0]) in self.collections:
+            collection = os.path.join(collection, parts.pop(0))
+        elif collection not in self.collections:
+            return None, None
+        if not parts:
+            return None, None
+        if parts[0] == ARCHIVE_FILE or parts[0].startswith("."):
+            return collection, None
+        return collection, parts[0].removesuffix(".jsonl") if len(parts) == 1 else parts[0]
 
     def _concerns(self, path: str) -> bool:
         """Whether an unknown path can change what is listed."""
         names = os.path.join(self.root, "web-ui")
         inside = path == self.sessions or path.startswith(self.sessions + os.sep)
         return inside or path in (self.root, names, os.path.join(names, "projects.json"))
-
-    # --- the trash
-
-    def look_at_trash(self) -> None:
-        if not os.path.isdir(os.path.dirname(self.trash_dir)):
-            self._trash, self._trash_problems = {}, []
-            return
-        listing = read_entries(self.trash_dir, self.store)
-        known, self._trash = self._trash, {}
-        self._trash_problems = list(listing.problems)
-        for entry in listing.entries:
-            if entry.source != "loop" or not self._is_ours(entry):
-                continue
-            row = known.get(entry.key_ref) or self._trashed_row(entry)
-            if row is not None:
-                self._trash[entry.key_ref] = row
-
-    def _is_ours(self, entry: TrashEntry) -> bool:
-        """A trash beside a collection may serve several of them."""
-        return self.agent or not entry.collection or entry.collection == self.root
-
-    def _trashed_row(self, entry: TrashEntry) -> SessionRow | None:
-        path = entry.session_path
-        legacy = entry.form == "loop2"
-        meta = path if legacy else os.path.join(path, META_FILE)
-        messages = stamp = None
-        try:
-            if legacy:
-                first = read_first_line(meta)
-                stamp = first.stamp
-                seen = seen_legacy(first.raw, meta)
-                size = max(0, first.stamp.size - first.end - 1)
-                seen = seen._replace(peek=msgspec.structs.replace(seen.peek, size=size))
-                head = read_head(meta, first.end + 1, size)
-            else:
-                folder = open_folder(path)
-                try:
-                    raw, stamp = read_at(META_FILE, folder, meta)
-                    messages = stat_at(MESSAGES_FILE, folder)
-                finally:
-                    os.close(folder)
-                seen = seen_meta(raw, meta)
-                head = read_head(
-                    os.path.join(path, MESSAGES_FILE), seen.peek.start, seen.peek.size or 0
-                )
-        except UnsupportedSession:
-            return None
-        except StorageFailed as error:
-            seen, head = unreadable(error), None
-        except OSError as error:
-            seen, head = unreadable(StorageFailed(error, path)), None
-        cwd = seen.peek.cwd or (entry.cwd or "")
-        row = make_row(
-            seen,
-            key=SessionKey(self.store, entry.key_ref),
-            form=entry.form,
-            path=meta,
-            stem=entry.session,
-            project=self.folders.project_of(
-                cwd, entry.collection or self.root, named=not self.agent
-            ),
-            archived=entry.archived,
-            folder_missing=bool(cwd) and self.folders.folder(cwd).missing,
-            linked=False,
-            changed_ms=0,
-            owner_live=False,
-            stamp=stamp,
-            messages=messages,
-        )
-        title, source = row.title, row.title_source
-        if title is None and head is not None and head.title is not None:
-            title, source = head.title, "fallback"
-        elif title is None and entry.title:
-            title = safe_line(entry.title, 400)
-        return msgspec.structs.replace(
-            row, title=title, title_source=source, trashed_ms=entry.trashed_ms
-        )
 
 
 def _is_dir(entry: os.DirEntry[str]) -> bool:

@@ -17,16 +17,15 @@ import platformdirs
 
 from loop_core.errors import InvalidArgument, LoopError, ReadOnly, Refused, SessionNotFound
 from loop_core.loop import changes
+from loop_core.loop.abilities import capabilities, resume_command
 from loop_core.loop.details import details_of
 from loop_core.loop.finding import find
 from loop_core.loop.membership import set_members
-from loop_core.loop.paths import is_session_id
 from loop_core.loop.reader import Reader, open_session
 from loop_core.loop.reclaim import Reclaimable, plan_reclaim, reclaim, recover_reclaim
 from loop_core.loop.recovery import recover_collection
 from loop_core.loop.scan import Scanner
 from loop_core.loop.texts import LoopTexts, text_mark
-from loop_core.loop.traces import owner_of
 from loop_core.loop.trashing import plan_trash
 from loop_core.loop.whole import image_data, whole_rounds
 from loop_core.model import (
@@ -219,7 +218,7 @@ class LoopStore:
         row = self._row(key)
         project = self._scanner.folders.projects.get(row.project)
         name = row.project if project is None else project.name
-        return details_of(row, self._reader, name, self._traces_of(row))
+        return details_of(row, self._reader, name, self._scanner.traces_of(row))
 
     def _reading(self, key: SessionKey, read: Callable[[str], Any]) -> Any:
         """Read at the path known; once more where it lies now, when it was moved meanwhile."""
@@ -240,41 +239,10 @@ class LoopStore:
     # --- what can be done
 
     def capabilities(self, row: SessionRow) -> Capabilities:
-        blocked = self._blocked(row)
-        header = blocked
-        if header is None and row.problem is not None and not os.access(row.path, os.R_OK):
-            header = "its metadata cannot be read"
-        elif header is None and row.problem is not None and row.problem_line is not None:
-            header = f"Loop would refuse this session: {row.problem}"
-        named = blocked or (None if is_session_id(row.id) else "its id is not one of Loop's")
-        owner = self._owner(row)
-        return Capabilities(
-            pin=header,
-            archive=named,
-            read=header or ("it has no messages" if row.size == 0 else None),
-            rename=header,
-            status="Loop sessions have no status",
-            trash=blocked or (None if owner is None else f"in use: {owner}"),
-            resume=_resume_problem(row),
-        )
-
-    def _blocked(self, row: SessionRow) -> str | None:
-        if self.read_only:
-            return "the program runs read-only"
-        return "it is in the trash" if row.trashed_ms is not None else None
-
-    def _owner(self, row: SessionRow) -> str | None:
-        traces = self._traces_of(row)
-        return None if traces is None else owner_of(traces)
-
-    def _traces_of(self, row: SessionRow) -> str | None:
-        return self._scanner.traces_of(row)
+        return capabilities(row, self._scanner.traces_of(row), read_only=self.read_only)
 
     def resume_command(self, row: SessionRow) -> tuple[list[str], str]:
-        reason = _resume_problem(row)
-        if reason is not None:
-            raise Refused(reason, row.path)
-        return ["loop", "--session", row.path], row.cwd or "/"
+        return resume_command(row)
 
     # --- changing
 
@@ -299,7 +267,7 @@ class LoopStore:
             row,
             trash_dir=self._scanner.trash_dir,
             collection=self._scanner.collection_of(row),
-            traces=self._traces_of(row),
+            traces=self._scanner.traces_of(row),
             project="" if project is None else project.name,
         )
 
@@ -312,14 +280,14 @@ class LoopStore:
         row = self._now(key)
         if row.form != "loop3":
             raise Refused("only a published session holds space to reclaim", row.path)
-        return plan_reclaim(row.path, traces=self._traces_of(row))
+        return plan_reclaim(row.path, traces=self._scanner.traces_of(row))
 
     def reclaim(
         self, key: SessionKey, plan: Reclaimable, *, in_place: bool = False
     ) -> tuple[int, int]:
         """Carry out a plan; bytes before and after. Raises Refused, Conflict, StorageFailed."""
         self._require_writable()
-        return reclaim(plan, in_place=in_place, traces=self._traces_of(self._now(key)))
+        return reclaim(plan, in_place=in_place, traces=self._scanner.traces_of(self._now(key)))
 
     def look(self, key: SessionKey) -> SessionRow | None:
         if key.store != self._id:
@@ -359,14 +327,6 @@ class LoopStore:
     def _require_writable(self) -> None:
         if self.read_only:
             raise ReadOnly("the program runs read-only")
-
-
-def _resume_problem(row: SessionRow) -> str | None:
-    if row.trashed_ms is not None:
-        return "it is in the trash"
-    if row.folder_missing or row.cwd is None:
-        return f"its folder is gone: {safe_line(row.cwd or 'unknown')}"
-    return None if row.problem is None else f"Loop would refuse it: {row.problem}"
 
 
 def _is_collection(root: str) -> bool:

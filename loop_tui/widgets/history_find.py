@@ -48,10 +48,12 @@ class Finder:
         return sum(1 for hit in self.hits[: self.at] if hit.message == here.message)
 
     def status(self) -> str:
-        count = f"{len(self.hits):,}{'' if self.done else '+'}"
+        """How many hits, and which of them the reader is at."""
+        name = f'"{self.text}"'
         if not self.hits:
-            return f'"{self.text}": ' + ("not found" if self.done else "searching")
-        return f'"{self.text}": {self.at + 1:,} of {count}'
+            return f"{name}: not found" if self.done else f"{name}: searching"
+        count = f"{len(self.hits):,}{'' if self.done else '+'}"
+        return f"{name}: {count} found" if self.at < 0 else f"{name}: {self.at + 1:,} of {count}"
 
 
 async def stream(

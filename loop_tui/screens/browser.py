@@ -16,6 +16,7 @@ from textual import events, on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
+from textual.geometry import Size
 from textual.screen import Screen
 from textual.timer import Timer
 from textual.widget import Widget
@@ -121,6 +122,7 @@ class BrowserScreen(Screen[None]):
         self._last_key = 0.0
         self._closed_at = 0.0
         self._covered = False  # a dialog lies above
+        self._arranged = Size(0, 0)
         self._preview: Timer | None = None
         self._toast_timer: Timer | None = None
         self._settle_timer: Timer | None = None
@@ -184,7 +186,12 @@ class BrowserScreen(Screen[None]):
 
     def on_mount(self) -> None:
         self.set_class(self.ascii_only, "-ascii")
+        # The first frame is painted before Textual looks at the breakpoints.
+        width, height = self.app.size
+        self.add_class(_band(self.HORIZONTAL_BREAKPOINTS, width))
+        self.add_class(_band(self.VERTICAL_BREAKPOINTS, height))
         self.projects_pane.border_title = Content("Views")
+        self.sessions_pane.field.leave = self.places.leave_field
         self.places.arrange()
         self.set_focus(self.session_list)
         self.show_all()
@@ -193,8 +200,12 @@ class BrowserScreen(Screen[None]):
             self.change_settings(hint_seen=True)
 
     def on_resize(self) -> None:
-        self.places.arrange()
-        self.call_after_refresh(self.show_titles)
+        # A terminal of unknown size reports a resize at every layout: titles would answer
+        # with another layout, for ever.
+        if self.app.size != self._arranged:
+            self._arranged = self.app.size
+            self.places.arrange()
+            self.call_after_refresh(self.show_titles)
 
     # --- commands
 
@@ -563,10 +574,10 @@ class BrowserScreen(Screen[None]):
         self._last_key = time.monotonic()
         self.places.typed(event.value)
 
-    @on(Input.Submitted, "#filter")
-    def _filter_kept(self, event: Input.Submitted) -> None:
-        event.stop()
-        self.places.leave_field()
+
+def _band(breakpoints: list[tuple[int, str]] | None, size: int) -> str:
+    """The class of the band `size` lies in."""
+    return max((least, name) for least, name in breakpoints or () if least <= size)[1]
 
 
 def short_path(path: str) -> str:

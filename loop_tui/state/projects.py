@@ -24,16 +24,26 @@ class ProjectLine(NamedTuple):
 
 
 def display_names(projects: Iterable[Project]) -> dict[str, tuple[str, str]]:
-    """Name and, where two projects of a source share it, the parent that tells them apart."""
-    projects = tuple(projects)
-    shared = Counter((project.source, project.name) for project in projects)
-    return {
-        project.key: (
-            project.name,
-            project.parent if shared[project.source, project.name] > 1 else "",
-        )
-        for project in projects
-    }
+    """Name and, where two projects of a source share it, the part of the parent that differs."""
+    groups: dict[tuple[Source, str], list[Project]] = {}
+    for project in projects:
+        groups.setdefault((project.source, project.name), []).append(project)
+    names: dict[str, tuple[str, str]] = {}
+    for group in groups.values():
+        parents = [""] if len(group) == 1 else _tails([project.parent for project in group])
+        for project, parent in zip(group, parents, strict=True):
+            names[project.key] = (project.name, parent)
+    return names
+
+
+def _tails(parents: list[str]) -> list[str]:
+    """The shortest ends of the paths that differ; whole paths when none do."""
+    split = [parent.strip("/").split("/") for parent in parents]
+    for depth in range(1, max(map(len, split)) + 1):
+        tails = ["/".join(parts[-depth:]) for parts in split]
+        if len(set(tails)) == len(tails):
+            return tails
+    return parents
 
 
 def full_names(projects: Iterable[Project]) -> dict[str, str]:

@@ -129,7 +129,8 @@ def fit(left: list[Span], right: Span, width: int, glyphs: Glyphs) -> list[Span]
     spans: list[Span] = []
     used = 0
     for text, role in left:
-        shown = clip(text, room - used, glyphs.ellipsis)
+        # A joiner at the end would swallow the blank behind it.
+        shown = clip(text, room - used, glyphs.ellipsis).rstrip("\u200d")
         if shown:
             spans.append((shown, role))
             used += cell_width(shown)

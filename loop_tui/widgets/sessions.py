@@ -80,15 +80,23 @@ class SessionList(LineList[SessionRow]):
 
 
 class FilterInput(Input):
-    """The filter: every printable key is text here. Enter keeps it, Esc leaves it."""
+    """The filter: every printable key is text here. Enter keeps it, Esc leaves it.
+
+    Both give the focus away at once, in the handler of the key: what was typed behind them
+    is on its way here already, and is a command again, not text.
+    """
 
     def __init__(self, *, id: str) -> None:  # noqa: A002
         super().__init__(id=id, compact=True, select_on_focus=False)
+        self.leave: Callable[[], None] = lambda: None
 
     def on_key(self, event: events.Key) -> None:
-        """Keys typed ahead of an Enter or Esc are commands again, not text."""
-        if not self.has_focus:
+        if self.screen.focused is not self:
             event.prevent_default()
+        elif event.key in ("enter", "escape"):
+            event.stop()
+            event.prevent_default()
+            self.leave()
 
 
 class SessionsPane(Vertical):

@@ -176,6 +176,15 @@ def test_projects_of_one_name_show_their_parents() -> None:
     ]
     names = display_names(projects)
     assert names == {"1": ("api", "work"), "2": ("api", "play"), "3": ("web", "")}
+    deep = [
+        Project(key=p, source="loop", store="s", name="api", parent=p)
+        for p in ("/home/me/one/src", "/home/me/two/src", "/home/me/two/lib")
+    ]
+    assert [parent for _, parent in display_names(deep).values()] == [
+        "one/src",
+        "two/src",
+        "two/lib",
+    ]
     rows = [row(k, project=k) for k in "123"]
     lines = project_lines(projects, rows)
     assert {line.key: line.sessions for line in lines} == {"1": 1, "2": 1, "3": 1}

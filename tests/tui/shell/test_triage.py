@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from typing import Any
 
 import pytest
@@ -288,7 +289,12 @@ async def test_resume_asks_while_the_session_runs(
     running = session(2, pinned_ms=5, changed_ms=1_790_000_000_000)
     service.rows[running.key] = running
     started: list[Any] = []
-    monkeypatch.setattr(triage.subprocess, "run", lambda argv, **k: started.append(argv) or _Done())
+
+    def run(argv: Any, **_: Any) -> _Done:
+        started.append(argv)
+        return _Done()
+
+    monkeypatch.setattr(subprocess, "run", run)
     monkeypatch.setattr(App, "suspend", lambda self: _Nothing())
     async with drive(app) as d:
         await d.press("r")

@@ -26,10 +26,14 @@ if TYPE_CHECKING:
 __all__ = ["IndexJob", "update_index"]
 
 _NICE = 5
+BUSY = 3  # exit status: another process brings the index up to date
 
 
 class IndexJob:
-    """A running index update. `on_progress` is called in a thread of the job's own."""
+    """A running index update. Both callbacks are called in a thread of the job's own.
+
+    `on_end` gets why it failed, or None; that another process is at it is no failure.
+    """
 
     def __init__(
         self,
@@ -44,6 +48,7 @@ class IndexJob:
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
+        self._stopped = False
         self._on_progress = on_progress
         self._on_end = on_end
         self._thread = threading.Thread(target=self._follow, args=(options,), daemon=True)
@@ -54,7 +59,8 @@ class IndexJob:
         return self._process.poll() is None
 
     def stop(self, timeout: float = 2.0) -> None:
-        """End the process; what it has committed stays."""
+        """End the process; what it has committed stays. Blocks for `timeout` seconds at most."""
+        self._stopped = True
         if self._process.stdin is not None and not self._process.stdin.closed:
             self._process.stdin.close()
         try:
@@ -87,7 +93,9 @@ class IndexJob:
         status = self._process.wait()
         stdout.close()
         if self._on_end is not None:
-            self._on_end(fault or (f"the indexer ended with status {status}" if status else None))
+            if status and status != BUSY and not self._stopped:
+                fault = fault or f"the indexer ended with status {status}"
+            self._on_end(fault)
 
 
 class _Fault(msgspec.Struct, tag=True):
@@ -113,7 +121,7 @@ def update_index(
 
 
 def main() -> int:
-    """Read options, update, report; 0 done, 1 failed, 3 another process is at it."""
+    """Read options, update, report; 0 done, 1 failed, `BUSY`."""
     from loop_tui.service import Options, Service
 
     os.nice(_NICE)
@@ -132,7 +140,7 @@ def main() -> int:
             service.scan()
             update_index(service, _say, ended.is_set)
     except Conflict:
-        return 3
+        return BUSY
     except LoopError as error:
         _say(_Fault(reason_of(error)))
         return 1

@@ -14,7 +14,7 @@ from loop_core.model import SessionKey, SessionRow, Stamp, TextMark
 __all__ = ["VERSION", "Catalog", "Entry"]
 
 #: Raise it when documents, words or fields change: an index of another version is rebuilt.
-VERSION = 1
+VERSION = 2
 _NAME = "catalog.json"
 
 
@@ -35,15 +35,20 @@ class _File(Struct):
     version: int
     next: int
     entries: list[tuple[str, str, Entry]]
+    files: dict[str, Stamp]
 
 
 class Catalog:
-    """Entries by session key. Saved after the index commits: it may know less, never more."""
+    """Entries by session key. Saved after the index commits: it may know less, never more.
+
+    `files` are the index's data files as they were then, to notice damage (`intact`).
+    """
 
     def __init__(self, directory: str) -> None:
         self.path = os.path.join(directory, _NAME)
         self.entries: dict[SessionKey, Entry] = {}
         self.next = 1
+        self.files: dict[str, Stamp] = {}
         self._stamp: Stamp | None = None
 
     def load(self) -> bool:
@@ -57,16 +62,17 @@ class Catalog:
         except (StorageFailed, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             file = None
         if file is None or file.version != VERSION:
-            self.entries, self.next, self._stamp = {}, 1, None
+            self.entries, self.next, self.files, self._stamp = {}, 1, {}, None
             return False
         self.entries = {SessionKey(store, ref): entry for store, ref, entry in file.entries}
-        self.next = file.next
+        self.next, self.files = file.next, file.files
         return True
 
-    def save(self) -> None:
-        """Write the file. Raises StorageFailed."""
+    def save(self, files: dict[str, Stamp]) -> None:
+        """Write the file; `files` are the index's as they are now. Raises StorageFailed."""
+        self.files = files
         entries = [(key.store, key.ref, entry) for key, entry in self.entries.items()]
-        raw = msgspec.json.encode(_File(VERSION, self.next, entries))
+        raw = msgspec.json.encode(_File(VERSION, self.next, entries, files))
         self._stamp = fsio.atomic_write(self.path, raw)
 
     def number(self, key: SessionKey) -> int:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Literal
 
 from loop_core.errors import LoopError
 from loop_core.model import SessionKey, SessionRow
 from loop_core.search.catalog import Catalog
-from loop_core.search.index import DocumentHit, SearchIndex, available
+from loop_core.search.index import DocumentHit, IndexFailed, SearchIndex, available
 from loop_core.search.query import Query, parse
 from loop_core.search.result import (
     LeftOut,
@@ -29,8 +30,10 @@ from loop_core.search.units import TITLE_ROUND, Matcher
 from loop_core.search.words import fold
 from loop_core.store import Cancelled, SessionStore, never_cancelled
 
-__all__ = ["SearchEngine"]
+__all__ = ["EXPLAINED", "SearchEngine"]
 
+#: Rounds of a session that come with their place and an excerpt.
+EXPLAINED = 5
 _DOCUMENTS = 2_000
 StoreOf = Callable[[SessionKey], SessionStore]
 
@@ -68,11 +71,12 @@ class SearchEngine:
     ) -> SearchResult:
         """Sessions that answer `text`, best first.
 
-        `exact` looks for substrings, in the files alone. `budget` bounds the seconds spent on
-        sessions the index does not hold; the rest is counted as pending. Raises
-        InvalidArgument for a query that is not understood.
+        `exact` looks for substrings, in the files alone; so does a query without a letter
+        (``->``). `budget` bounds the seconds spent on sessions the index does not hold; the
+        rest is counted as pending. Raises InvalidArgument for a query that is not understood.
         """
         query = parse(text, typing=typing)
+        exact = exact or (bool(query.terms) and not any(term.words for term in query.terms))
         live = [row for row in rows if row.trashed_ms is None]
         chosen = [row for row in live if _fits(row, query, project_of(row))]
         if query.empty:
@@ -90,15 +94,15 @@ class SearchEngine:
             if not self.catalog.load():
                 self.index = None
                 return False
-            if self.index is None:
-                index = SearchIndex(self.directory)
-                if not index.open():
-                    return False
-                self.index = index
-            self.index.reload()
-        except (ValueError, OSError):
+            index = self.index or SearchIndex(self.directory)
+            if not index.intact(self.catalog.files) or not index.open():
+                self.index = None
+                return False
+            index.reload()
+        except IndexFailed:
             self.index = None
             return False
+        self.index = index
         return True
 
 
@@ -126,12 +130,16 @@ class _Run:
 
     def over(self, rows: list[SessionRow]) -> SearchResult:
         by_key = {row.key: row for row in rows}
-        indexed = [] if self.exact or not self.query.terms else self.known(rows)
+        asks_index = not self.exact and (
+            any(term.words for term in self.query.terms)
+            or (bool(self.query.tools) and not self.query.roles)
+        )
+        indexed = self.known(rows) if asks_index else []
         names: Literal["index", "scan"] = "index" if indexed else "scan"
         if indexed:
             try:
                 self.ask(indexed)
-            except (ValueError, OSError):
+            except IndexFailed:
                 indexed, names = [], "scan"
                 self.found.clear()
                 self.engine.index = None
@@ -161,7 +169,7 @@ class _Run:
         for number, count in counts.items():
             hits = best.get(number, [])
             score = hits[0].score if hits else 0.0
-            shown = tuple(RoundHit(h.round, 0, _role(h), Snippet(""), h.score) for h in hits[:20])
+            shown = tuple(map(_unread, hits[:EXPLAINED]))
             self.found.append(SessionHits(keys[number], score, shown, count))
         self.damaged += sum(entries[row.key].mark.damaged for row in rows)
 
@@ -204,17 +212,16 @@ class _Run:
     def explained(self, session: SessionHits, row: SessionRow) -> SessionHits:
         """The hits of the index with their excerpts, read from the session."""
         if session.hits and session.hits[0].snippet.text:
-            return session
+            hits = session.hits[:EXPLAINED]
+            return SessionHits(session.key, session.score, hits, session.count)
         hits = session.hits
         index, entry = self.engine.index, self.engine.catalog.entries.get(session.key)
         if not hits and index is not None and entry is not None:
-            documents = index.documents(self.query, limit=20, numbers=(entry.number,))
-            hits = tuple(RoundHit(d.round, 0, _role(d), Snippet(""), d.score) for d in documents)
-        told: list[RoundHit] = []
-        for at, hit in enumerate(hits):
-            shown = self.excerpt(row, hit) if at < 3 else None
-            told.append(hit if shown is None else shown)
-        return SessionHits(session.key, session.score, tuple(told), session.count)
+            with suppress(IndexFailed):
+                documents = index.documents(self.query, limit=20, numbers=(entry.number,))
+                hits = tuple(map(_unread, documents))
+        told = [self.excerpt(row, hit) for hit in hits[:EXPLAINED] if not self.cancelled()]
+        return SessionHits(session.key, session.score, tuple(filter(None, told)), session.count)
 
     def excerpt(self, row: SessionRow, hit: RoundHit) -> RoundHit | None:
         if hit.round == TITLE_ROUND:
@@ -231,11 +238,14 @@ class _Run:
                 found = excerpt(of_round(one), self.query, exact=self.exact)
                 if found is not None:
                     return RoundHit(hit.round, found.message, found.role, found.snippet, hit.score)
+                return RoundHit(hit.round, one.start, "user", Snippet(""), hit.score)
         return None
 
 
-def _role(hit: DocumentHit) -> Literal["title", "user"]:
-    return "title" if hit.round == TITLE_ROUND else "user"
+def _unread(hit: DocumentHit) -> RoundHit:
+    """A hit of the index whose text is still to be read."""
+    role: Literal["title", "user"] = "title" if hit.round == TITLE_ROUND else "user"
+    return RoundHit(hit.round, 0, role, Snippet(""), hit.score)
 
 
 def _fits(row: SessionRow, query: Query, project: str) -> bool:

@@ -7,14 +7,17 @@ Importing this module needs the package ``tantivy``; `available` says whether it
 
 from __future__ import annotations
 
+import errno
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import wraps
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
 from loop_core import fsio
-from loop_core.errors import InvalidArgument
+from loop_core.errors import InvalidArgument, StorageFailed
+from loop_core.model import Stamp
 from loop_core.search.query import ROLES, Query, Role, Term
 from loop_core.search.units import TITLE_ROUND, Unit
 from loop_core.search.words import words
@@ -22,10 +25,43 @@ from loop_core.search.words import words
 if TYPE_CHECKING:
     import tantivy
 
-__all__ = ["DocumentHit", "SearchIndex", "available"]
+__all__ = ["DocumentHit", "IndexFailed", "SearchIndex", "available"]
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
 _TITLE_BOOST = 3.0
+_META, _META_LIMIT = "meta.json", 64 << 20
 _SMALL, _LARGE = 32 << 20, 192 << 20  # bytes of the writer's arena
+
+
+class IndexFailed(Exception):
+    """The engine cannot go on: a damaged or foreign directory, a full disk, a lock held."""
+
+    def storage_failed(self, path: str) -> StorageFailed:
+        """The same as the operating system's word, for a front end."""
+        full = "No space left" in str(self) or "os error 28" in str(self)
+        return StorageFailed(OSError(errno.ENOSPC if full else errno.EIO, str(self)), path)
+
+
+def _asks_engine(method: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Every way the engine fails, its panics among them, as `IndexFailed`."""
+
+    @wraps(method)
+    def run(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+        try:
+            return method(*args, **kwargs)
+        except (ValueError, OSError) as error:
+            if isinstance(error, InvalidArgument):
+                raise
+            raise IndexFailed(str(error)) from error
+        except BaseException as error:
+            # The engine's panics are no Exception, and their type cannot be imported.
+            if type(error).__name__ != "PanicException":
+                raise
+            raise IndexFailed(f"the engine gave up: {error}") from None
+
+    return run
 
 
 class DocumentHit(NamedTuple):
@@ -53,16 +89,16 @@ def _schema() -> Any:
 
 
 class SearchIndex:
-    """An index directory. Opened for reading; `writing` adds and removes documents.
+    """An index directory. Opened for reading; the methods that take a writer change it.
 
-    Any failure of the engine (a damaged or foreign directory, a full disk) is a ValueError
-    or OSError of the engine; callers fall back to the scan or rebuild.
+    Any failure of the engine is an `IndexFailed`; callers fall back to the scan or rebuild.
     """
 
     def __init__(self, directory: str) -> None:
         self.directory = os.path.join(directory, "documents")
         self._index: tantivy.Index | None = None
 
+    @_asks_engine
     def open(self, *, create: bool = False) -> bool:
         """Open what is there. False: nothing is, and it was not to be created."""
         import tantivy
@@ -92,23 +128,66 @@ class SearchIndex:
         if os.path.isdir(self.directory):
             fsio.remove_tree(self.directory)
 
+    @_asks_engine
     def reload(self) -> None:
         """See what another process has committed since."""
         if self._index is not None:
             self._index.reload()
 
+    def files(self) -> dict[str, Stamp]:
+        """The data files of what is committed; the engine writes each once.
+
+        Files of a merge that is under way are left out: they still grow.
+        """
+        with fsio.guarded(self.directory, "listing"):
+            names = os.listdir(self.directory)
+        meta = fsio.read_file(os.path.join(self.directory, _META), limit=_META_LIMIT)
+        stamps = {
+            name: fsio.stamp_of(os.path.join(self.directory, name))
+            for name in names
+            if name.partition(".")[0].encode() in meta.replace(b"-", b"") and "." in name[1:]
+        }
+        return {name: stamp for name, stamp in stamps.items() if stamp is not None}
+
+    def intact(self, files: Mapping[str, Stamp]) -> bool:
+        """Whether no file of `files` was changed; gone is well: the engine merged it away.
+
+        The engine itself does not look at checksums when it opens, and answers wrongly or
+        worse from a damaged file.
+        """
+        try:
+            now = {name: fsio.stamp_of(os.path.join(self.directory, name)) for name in files}
+        except StorageFailed:
+            return False
+        return all(now[name] in (None, stamp) for name, stamp in files.items())
+
     # --- writing
 
+    @_asks_engine
     def writer(self, *, large: bool) -> Any:
-        """The one writer; raises ValueError while another process has it."""
+        """The one writer; fails while another process has it."""
         heap, threads = (_LARGE, 2) if large else (_SMALL, 1)
         return self._opened().writer(heap_size=heap, num_threads=threads)
 
     @staticmethod
+    @_asks_engine
+    def commit(writer: Any) -> None:
+        """Make what was added and removed durable."""
+        writer.commit()
+
+    @staticmethod
+    @_asks_engine
+    def finish(writer: Any) -> None:
+        """Let the engine merge to the end; the writer is not used afterwards."""
+        writer.wait_merging_threads()
+
+    @staticmethod
+    @_asks_engine
     def remove(writer: Any, number: int) -> None:
         """Take every document of a session away."""
         writer.delete_documents_by_term("number", number)
 
+    @_asks_engine
     def remove_from(self, writer: Any, number: int, first_round: int) -> None:
         """Take the title and the rounds from `first_round` on away."""
         import tantivy
@@ -123,6 +202,7 @@ class SearchIndex:
             writer.delete_documents_by_query(tantivy.Query.boolean_query(both))
 
     @staticmethod
+    @_asks_engine
     def add_title(writer: Any, number: int, title: str) -> None:
         import tantivy
 
@@ -133,6 +213,7 @@ class SearchIndex:
         writer.add_document(document)
 
     @staticmethod
+    @_asks_engine
     def add_unit(writer: Any, number: int, unit: Unit) -> int:
         """Add a round; how many characters of words went in."""
         import tantivy
@@ -153,6 +234,7 @@ class SearchIndex:
 
     # --- asking
 
+    @_asks_engine
     def sessions(self, query: Query) -> dict[int, int]:
         """Every session number that answers, with how many of its documents do."""
         built = self._build(query)
@@ -162,6 +244,7 @@ class SearchIndex:
         found = self._opened().searcher().aggregate(built, {"n": buckets})
         return {int(b["key"]): int(b["doc_count"]) for b in found["n"]["buckets"]}
 
+    @_asks_engine
     def documents(
         self, query: Query, *, limit: int, numbers: Iterable[int] | None = None
     ) -> list[DocumentHit]:
@@ -190,19 +273,22 @@ class SearchIndex:
         ]
 
     def _build(self, query: Query) -> Any:
-        """The engine's query; None when no word is asked for."""
+        """The engine's query; None when neither a word nor a tool is asked for."""
         import tantivy
 
         schema = self._opened().schema
         roles = query.roles or ROLES
         must, must_not = tantivy.Occur.Must, tantivy.Occur.MustNot
         clauses = [(must, _any_field(schema, term, roles)) for term in query.terms if term.words]
+        if query.tools:
+            named = [
+                (tantivy.Occur.Should, _in_field(schema, "tools", found, begins=False))
+                for tool in query.tools
+                if (found := tuple(words(tool).split()))
+            ]
+            clauses.append((must, tantivy.Query.boolean_query(named)))
         if not clauses:
             return None
-        for tool in query.tools:
-            clauses.append(
-                (must, _in_field(schema, "tools", tuple(words(tool).split()), begins=False))
-            )
         clauses += [
             (must_not, _any_field(schema, term, ROLES)) for term in query.without if term.words
         ]

@@ -8,7 +8,8 @@ are taken away before they are added again.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from msgspec import Struct
@@ -17,7 +18,7 @@ from loop_core import fsio
 from loop_core.errors import Conflict, LoopError
 from loop_core.model import SessionKey, SessionRow
 from loop_core.search.catalog import Catalog, Entry
-from loop_core.search.index import SearchIndex
+from loop_core.search.index import IndexFailed, SearchIndex
 from loop_core.search.units import units
 from loop_core.store import Cancelled, SessionStore, never_cancelled
 
@@ -59,9 +60,24 @@ def update(
     while another process updates it, StorageFailed when the disk refuses.
     """
     fsio.make_private_dir(directory)
-    return _Update(
+    work = _Update(
         directory, rows, store_of, forget=forget, on_progress=on_progress, cancelled=cancelled
-    ).run()
+    )
+    with _one_at_a_time(directory):
+        try:
+            return work.run()
+        except IndexFailed as error:
+            raise error.storage_failed(directory) from error
+
+
+@contextmanager
+def _one_at_a_time(directory: str) -> Iterator[None]:
+    with ExitStack() as held:
+        try:
+            held.enter_context(fsio.lock_dir(directory, timeout=0))
+        except Conflict:
+            raise Conflict("another process is indexing", directory) from None
+        yield
 
 
 class _Update:
@@ -119,7 +135,8 @@ class _Update:
             if self.chars > _COMMIT_CHARS or time.monotonic() - self.committed > _COMMIT_SECONDS:
                 self.commit(writer)
         self.commit(writer)
-        writer.wait_merging_threads()
+        self.index.finish(writer)
+        self.catalog.save(self.index.files())
         return progress
 
     def tell(self, progress: IndexProgress) -> None:
@@ -132,11 +149,10 @@ class _Update:
             self.on_progress(progress)
 
     def open(self) -> None:
-        known = self.catalog.load()
         try:
-            if known and self.index.open():
+            if self.catalog.load() and self.index.intact(self.catalog.files) and self.index.open():
                 return
-        except (ValueError, OSError):
+        except IndexFailed:
             self.index.close()
         self.catalog.entries.clear()
         self.index.discard()
@@ -145,7 +161,9 @@ class _Update:
     def writer(self, *, large: bool) -> Any:
         try:
             return self.index.writer(large=large)
-        except ValueError as error:
+        except IndexFailed as error:
+            if "Lock" not in str(error):
+                raise
             raise Conflict("another process is indexing", self.index.directory) from error
 
     def session(self, writer: Any, row: SessionRow) -> None:
@@ -166,9 +184,9 @@ class _Update:
         self.pending[row.key] = Entry(number, row.stamp, row.title, mark)
 
     def commit(self, writer: Any) -> None:
-        writer.commit()
+        self.index.commit(writer)
         self.catalog.entries.update(self.pending)
         self.pending.clear()
-        self.catalog.save()
+        self.catalog.save(self.index.files())
         self.chars = 0
         self.committed = time.monotonic()

@@ -1,7 +1,8 @@
 """What a person typed, as terms and filters.
 
 ``lock archive`` asks for both words in one round (or one title); ``"lost update"`` for the
-words in a row; ``-draft`` for rounds without it. Filters: ``project:``, ``role:``, ``tool:``,
+words in a row; ``-draft`` for rounds without it (``--draft`` is the option of that name).
+Filters: ``project:``, ``role:``, ``tool:``,
 ``model:``, ``is:unread|pinned|archived``, ``before:`` and ``after:`` with a date. Values with
 spaces take quotes: ``project:"my shop"``.
 """
@@ -9,6 +10,7 @@ spaces take quotes: ``project:"my shop"``.
 from __future__ import annotations
 
 import re
+from collections.abc import Container
 from datetime import datetime
 from typing import Literal, cast
 
@@ -23,7 +25,7 @@ Role = Literal["title", "user", "assistant", "thinking", "tool"]
 ROLES: tuple[Role, ...] = ("title", "user", "assistant", "thinking", "tool")
 FLAGS = ("unread", "pinned", "archived")
 _FILTERS = ("project", "role", "tool", "model", "is", "before", "after")
-_PART = re.compile(r'(-?)(?:([a-z]+):)?(?:"([^"]*)("?)|(\S+))')
+_PART = re.compile(r'((?:-(?=["\w]))?)(?:([a-z]+):)?(?:"([^"]*)("?)|(\S+))')
 _DAY = re.compile(r"(\d{4})-(\d{1,2})(?:-(\d{1,2}))?")
 
 
@@ -68,8 +70,9 @@ class Query(Struct, frozen=True, kw_only=True):
 def parse(text: str, *, typing: bool = False) -> Query:
     """Read a query. `typing`: its last word is not finished, so it stands for beginnings.
 
-    Raises InvalidArgument that says which filter is not understood. A word with a colon that
-    is no filter is a word.
+    Raises InvalidArgument that says which filter is not understood; while typing, the last
+    one may be unfinished and is then left out. A word with a colon that is no filter is a
+    word.
     """
     terms: list[Term] = []
     without: list[Term] = []
@@ -78,12 +81,15 @@ def parse(text: str, *, typing: bool = False) -> Query:
     for match in _PART.finditer(text):
         minus, name, quoted, closed, bare = match.groups()
         value = bare if quoted is None else quoted
+        unfinished = typing and match.end() == len(text)
+        if unfinished and _half_typed(name, value, found):
+            continue
         if name in found:
             if minus and name != "is":
                 raise InvalidArgument(f"-{name}: cannot be left out; only words and is: can")
             (no_flags if minus else found[name]).append(value)
             continue
-        open_end = typing and match.end() == len(text) and (quoted is None or not closed)
+        open_end = unfinished and (quoted is None or not closed)
         term = _term(f"{name}:{value}" if name else value, open_end=open_end)
         if term.words or term.raw:
             (without if minus else terms).append(term)
@@ -99,6 +105,17 @@ def parse(text: str, *, typing: bool = False) -> Query:
         before_ms=min((_day(value, "before") for value in found["before"]), default=None),
         after_ms=max((_day(value, "after") for value in found["after"]), default=None),
     )
+
+
+def _half_typed(name: str | None, value: str, filters: Container[str]) -> bool:
+    """Whether the last part of a query is a filter that goes on: ``role:``, ``role:us``."""
+    if name is None:
+        return value.endswith(":") and value[:-1] in filters
+    if name in ("is", "role"):
+        choices: tuple[str, ...] = FLAGS if name == "is" else ROLES
+        low = value.lower()
+        return low not in choices and any(choice.startswith(low) for choice in choices)
+    return name in ("before", "after") and re.fullmatch(r"[\d-]{1,9}", value) is not None
 
 
 def _term(text: str, *, open_end: bool) -> Term:

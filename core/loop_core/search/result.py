@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import unicodedata
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator
 from typing import Literal
 
 from msgspec import Struct
 
-from loop_core.model import Block, Piece, Round, SessionKey, TextBlock, ThinkingBlock, ToolBlock
+from loop_core.model import (
+    AttachmentBlock,
+    Block,
+    NoteBlock,
+    Piece,
+    Round,
+    SessionKey,
+    TextBlock,
+    ThinkingBlock,
+    ToolBlock,
+    UnknownBlock,
+)
 from loop_core.sanitize import safe_line
-from loop_core.search.query import Query, Role
+from loop_core.search.query import Query, Role, Term
 from loop_core.search.words import fold, pattern
 
 __all__ = ["LeftOut", "RoundHit", "SearchResult", "SessionHits", "Snippet", "excerpt", "of_round"]
 
 _BEFORE, _AFTER = 40, 120  # characters around a match
-_NEAR = 200_000  # characters of a text that is not ASCII in which a match is looked for
+_WINDOW, _OVERLAP = 50_000, 1_000  # characters of text folded at a time to find a match
 
 
 class Snippet(Struct, frozen=True, gc=False):
@@ -81,6 +94,8 @@ def excerpt(pieces: Iterable[Piece], query: Query, *, exact: bool) -> RoundHit |
 
 def snippet(text: str, query: Query, *, exact: bool) -> Snippet | None:
     """An excerpt around the first match of any term in raw `text`."""
+    if not text.isascii():
+        text = unicodedata.normalize("NFC", text)
     spans = _spans(text, query, exact=exact)
     if not spans:
         return None
@@ -104,37 +119,57 @@ def snippet(text: str, query: Query, *, exact: bool) -> Snippet | None:
 
 
 def _spans(text: str, query: Query, *, exact: bool) -> list[tuple[int, int]]:
-    """Matches of the terms in `text`, as ranges of its characters, in order."""
-    folded, places = _folded(text)
+    """The first match of each term in `text`, as ranges of its characters, in order."""
+    finders = [find for term in query.terms if (find := _finder(term, exact=exact)) is not None]
+    if text.isascii():
+        folded = text.lower()
+        return sorted(span for find in finders if (span := find(folded)) is not None)
     found: list[tuple[int, int]] = []
-    for term in query.terms:
-        if exact:
-            at = folded.find(term.raw) if term.raw else -1
-            if at >= 0:
-                found.append((at, at + len(term.raw)))
-            continue
-        shape = pattern(term.raw, begins=term.begins)
-        match = shape.search(folded) if shape else None
-        if match:
-            found.append(match.span())
-    found.sort()
-    if places is None:
-        return found
-    return [(places[start], places[stop - 1] + 1) for start, stop in found if stop > start]
+    for find in finders:
+        for begin in range(0, len(text), _WINDOW - _OVERLAP):
+            window = text[begin : begin + _WINDOW]
+            span = find(fold(window))
+            if span is not None:
+                found.append(_unfolded(window, begin, span))
+                break
+    return sorted(found)
 
 
-def _folded(text: str) -> tuple[str, Sequence[int] | None]:
-    """Folded text, and for each of its characters where it comes from (None: the same)."""
-    folded = fold(text)
-    if len(folded) == len(text):
-        return folded, None
-    parts: list[str] = []
-    places: list[int] = []
-    for at, char in enumerate(text[:_NEAR]):
-        one = char.lower() if char.isascii() else fold(char)
-        parts.append(one)
-        places += [at] * len(one)
-    return "".join(parts), places
+Find = Callable[[str], tuple[int, int] | None]
+
+
+def _finder(term: Term, *, exact: bool) -> Find | None:
+    """Looks for one term in folded text."""
+    if exact:
+        raw = term.raw
+
+        def find(folded: str) -> tuple[int, int] | None:
+            at = folded.find(raw)
+            return None if at < 0 else (at, at + len(raw))
+
+        return find if raw else None
+    shape = pattern(term.raw, begins=term.begins)
+    if shape is None:
+        return None
+
+    def search(folded: str) -> tuple[int, int] | None:
+        match = shape.search(folded)
+        return None if match is None or match.start() == match.end() else match.span()
+
+    return search
+
+
+def _unfolded(window: str, begin: int, span: tuple[int, int]) -> tuple[int, int]:
+    """Where a range of folded text comes from; folding may change the number of characters."""
+    ends: list[int] = []
+    length = 0
+    for char in window:
+        length += 1 if char.isascii() else len(fold(char))
+        ends.append(length)
+        if length >= span[1]:
+            break
+    start = bisect_right(ends, span[0])
+    return begin + start, begin + len(ends)
 
 
 def of_round(one: Round) -> Iterator[Piece]:
@@ -148,6 +183,12 @@ def _of_block(block: Block, number: int) -> Iterator[Piece]:
         yield Piece(number, block.message, block.role, block.text)
     elif isinstance(block, ThinkingBlock):
         yield Piece(number, block.message, "thinking", block.text)
+    elif isinstance(block, AttachmentBlock):
+        yield Piece(number, block.message, "user", f"{block.name}\n{block.text or ''}")
+    elif isinstance(block, NoteBlock):
+        yield Piece(number, block.message, "assistant", f"{block.title}\n{block.text}")
+    elif isinstance(block, UnknownBlock):
+        yield Piece(number, block.message, "assistant", block.text)
     elif isinstance(block, ToolBlock):
         yield Piece(number, block.message, "tool", block.arguments, block.name)
         if block.result is not None:

@@ -117,9 +117,10 @@ def raw_filter(query: Query, *, exact: bool) -> Callable[[bytes], bool] | None:
     Says yes whenever in doubt: text outside ASCII and escaped letters may fold to anything.
     None: every message matters.
     """
-    if not query.terms:
+    terms = [t for t in (*query.terms, *query.without) if exact or t.words]
+    if not terms and (query.roles or not query.tools):
         return None
-    needles = [_needle(term, exact=exact) for term in (*query.terms, *query.without)]
+    needles = [_needle(term, exact=exact) for term in terms]
     needles += [max(words(tool).split(), key=len, default="") for tool in query.tools]
     if "" in needles:
         return None

@@ -33,8 +33,11 @@ _DENSE_RANGES = (
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Chinese characters
     "\uac00-\ud7af"  # Korean
 )
+# Vowel signs of the Indian scripts are no letters to `str.isalnum`, but do not end a word.
+_SIGNS = "\u0900-\u0963\u0966-\u096f\u0971-\u0dff"
 _DENSE = re.compile(f"[{_DENSE_RANGES}]+")
-_BETWEEN = re.compile(f"(?:(?![{_DENSE_RANGES}])[\\W_])+")
+_GAP = f"(?![{_DENSE_RANGES}{_SIGNS}])[\\W_]"
+_BETWEEN = re.compile(f"(?:{_GAP})+")
 
 
 def fold(text: str) -> str:
@@ -82,7 +85,7 @@ def pattern(text: str, *, begins: bool) -> re.Pattern[str] | None:
     parts = [run for part in _BETWEEN.sub(" ", fold(text)).split() for run in _runs(part)]
     if not parts:
         return None
-    between = f"(?:(?![{_DENSE_RANGES}])[\\W_])*"
+    between = f"(?:{_GAP})*"
     body = between.join(re.escape(run) for _, run in parts)
     before = "" if parts[0][0] else r"(?<![^\W_])"
     after = "" if begins or parts[-1][0] else r"(?![^\W_])"

@@ -106,7 +106,7 @@ def test_reads(tmp_path: Path) -> None:
 def test_append_cuts_the_tail_and_never_follows(tmp_path: Path) -> None:
     path = tmp_path / "log"
     fsio.append(path, 0, b"one\n")
-    path.write_bytes(b"one\ntail")
+    path.write_bytes(b"one\n" + b"tail" * 100)
     fsio.append(path, 4, iter([b"two\n", b"three\n"]))
     assert path.read_bytes() == b"one\ntwo\nthree\n"
     with pytest.raises(StorageFailed):

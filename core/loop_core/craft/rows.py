@@ -88,6 +88,8 @@ def read_head(path: str) -> Head:
     fd = os.open(path, OPEN_FLAGS)
     try:
         status = os.fstat(fd)
+        if stat.S_ISDIR(status.st_mode):
+            raise IsADirectoryError(21, "Is a directory", path)
         if not stat.S_ISREG(status.st_mode):
             raise OSError(22, "not a regular file", path)
         stamp = Stamp(status.st_mtime_ns, status.st_size, status.st_ino)

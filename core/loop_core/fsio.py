@@ -21,15 +21,9 @@ from loop_core.fsio_base import (
     stamp_of,
     sync_dir,
 )
-from loop_core.fsio_exchange import (
-    Changed,
-    exchange,
-    has_exchange,
-    is_our_temporary,
-    recover_temporaries,
-    resolve_link,
-)
+from loop_core.fsio_exchange import exchange, has_exchange, resolve_link
 from loop_core.fsio_lock import lock_dir
+from loop_core.fsio_swap import Changed, is_our_temporary, recover_temporaries
 from loop_core.fsio_tree import copy_tree, move_tree, remove_tree, rename, tree_size
 from loop_core.fsio_write import (
     append,

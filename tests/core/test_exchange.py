@@ -217,6 +217,7 @@ def test_recovery_puts_a_foreign_commit_back(
 
     monkeypatch.setattr(calls, "exchange", exchange_and_die)
     monkeypatch.setattr("loop_core.fsio_exchange.discard", lambda path: None)
+    monkeypatch.setattr("loop_core.fsio_swap.discard", lambda path: None)
     with pytest.raises(killed):
         fsio.exchange(meta, b"new", expected=b"old")
     assert meta.read_bytes() == b"new"

@@ -1,20 +1,19 @@
 """Loop's session manager: one writable session (S0 "Read and write").
 
-All writes of one manager happen one after the other, in the order they were asked for. What
-is accepted lives in one immutable state that is replaced as a whole, so reading needs no
-lock; what is handed out is a copy.
+All writes of one manager happen one after the other, in the order they were asked for; each
+ends with a new accepted state. Reading is in `accepted`.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 from loop_core.errors import InvalidArgument, PendingSave
-from loop_core.jsonvalue import dumps, is_safe_integer, loads
-from loop_core.loop.conversation import EMPTY, Conversation, Draft, compare, extended
+from loop_core.jsonvalue import dumps, is_safe_integer
+from loop_core.loop.accepted import Accepted, Pending, State
+from loop_core.loop.conversation import EMPTY, Conversation, compare, extended
 from loop_core.loop.dates import now_iso
 from loop_core.loop.header import PRESETS, model_problem
 from loop_core.loop.header_changes import (
@@ -27,14 +26,12 @@ from loop_core.loop.header_changes import (
     with_changes,
 )
 from loop_core.loop.listing import SessionInfo, list_sessions
-from loop_core.loop.manager_page import HistoryPage, page_from_disk, page_in_memory
+from loop_core.loop.manager_page import HistoryPage
 from loop_core.loop.migration import open_any
-from loop_core.loop.paths import META_FILE, get_session_dir
+from loop_core.loop.paths import get_session_dir
 from loop_core.loop.publish import Place, publish
 from loop_core.loop.saving import Changes, Published
 from loop_core.loop.titles import stored_title_problem
-from loop_core.loop.turns import Turns
-from loop_core.loop.values import copy_value
 
 __all__ = ["KEEP", "HistoryPage", "SessionInfo", "SessionManager"]
 
@@ -42,39 +39,12 @@ _PathLike = str | os.PathLike[str]
 _List = list  # inside the class that name is a method
 
 
-class _Pending(NamedTuple):
-    """A save that was asked for: what `flush` tries again, unchanged."""
-
-    draft: Draft
-    changes: dict[str, bytes | None]
-
-
-class _State(NamedTuple):
-    header: dict[str, Any]  # as saved; never changed in place
-    conversation: Conversation
-    pending: _Pending | None = None
-
-
-class SessionManager:
+class SessionManager(Accepted):
     """One session: in memory, a draft, or three files on disk. Safe from several threads.
 
     Made by `in_memory`, `create`, `draft`, `open` or `continue_recent`. Use one manager for a
     session; what another program writes meanwhile is noticed and never overwritten.
     """
-
-    def __init__(
-        self,
-        header: dict[str, Any],
-        conversation: Conversation = EMPTY,
-        *,
-        place: Place | None = None,
-        collection: str | None = None,
-    ) -> None:
-        """For the class's own constructors."""
-        self._state = _State(header, conversation)
-        self._disk = None if place is None else Published(place)
-        self._collection = collection
-        self._turns = Turns()
 
     # --- opening
 
@@ -128,79 +98,6 @@ class SessionManager:
         found = cls.list(cwd, session_dir)
         return cls.open(found[0].path) if found else cls.create(cwd, session_dir)
 
-    # --- what is accepted
-
-    @property
-    def session_id(self) -> str:
-        return str(self._state.header["id"])
-
-    @property
-    def cwd(self) -> str:
-        return str(self._state.header["cwd"])
-
-    @property
-    def session_file(self) -> Path | None:
-        """meta.json, also of a draft that is not there yet; None in memory."""
-        if self._disk is not None:
-            return Path(self._disk.place.meta_path)
-        return (
-            None
-            if self._collection is None
-            else (Path(self._collection) / self.session_id / META_FILE)
-        )
-
-    def get_session_dir(self) -> Path | None:
-        """The collection the session belongs to; None in memory."""
-        return None if self._collection is None else Path(self._collection)
-
-    @property
-    def messages(self) -> _List[Any]:
-        """The whole conversation, a save that is pending included; a copy."""
-        state = self._state
-        if state.pending is not None:
-            return [loads(line) for line in state.pending.draft.lines]
-        return state.conversation.values()
-
-    @property
-    def unread(self) -> bool:
-        """The unread flag, a save that is pending included."""
-        state = self._state
-        if state.pending is not None and state.pending.changes.get("unread") is not None:
-            return True
-        return bool(state.header.get("unread", False))
-
-    @property
-    def has_pending_save(self) -> bool:
-        """Whether a save failed and waits for `flush`."""
-        return self._state.pending is not None
-
-    def get_header(self) -> dict[str, Any]:
-        """The saved header, with the fallback title when none is stored; a copy."""
-        state = self._state
-        header: dict[str, Any] = copy_value(state.header)
-        if "title" not in header and state.conversation.title is not None:
-            header["title"] = copy_value(state.conversation.title)
-        return header
-
-    def get_runtime_contexts(self) -> _List[Any]:
-        return self._array("runtimeContexts")
-
-    def get_prompt_timings(self) -> _List[Any]:
-        return self._array("promptTimings")
-
-    def get_compactions(self) -> _List[Any]:
-        return self._array("compactions")
-
-    def get_system_prompt_checkpoints(self) -> _List[Any]:
-        return self._array("systemPromptCheckpoints")
-
-    def _array(self, key: str) -> _List[Any]:
-        state = self._state
-        if state.pending is not None and key in state.pending.changes:
-            text = state.pending.changes[key]
-            return [] if text is None else list(loads(text))
-        return list(copy_value(state.header.get(key, [])))
-
     # --- history
 
     def commit(
@@ -234,7 +131,7 @@ class SessionManager:
             changes["updatedAt"] = dumps(now_iso())
             if draft.has_output(len(state.conversation.lines)):
                 changes["unread"] = b"true"
-            pending = _Pending(draft, changes)
+            pending = Pending(draft, changes)
             self._state = state._replace(pending=pending)
             self._save(pending)
 
@@ -250,13 +147,13 @@ class SessionManager:
         with self._turns:
             pass
 
-    def _idle(self) -> _State:
+    def _idle(self) -> State:
         state = self._state
         if state.pending is not None:
             raise PendingSave("an earlier save failed; flush it first", self.session_file)
         return state
 
-    def _save(self, pending: _Pending) -> None:
+    def _save(self, pending: Pending) -> None:
         state = self._state
         old, draft = state.conversation, pending.draft
         appends = draft.kept == len(old.lines) and self._ends_with_line_feed()
@@ -269,7 +166,7 @@ class SessionManager:
             header = with_changes(state.header, pending.changes)
             if self._collection is not None and conversation.users:
                 self._disk = self._first_save(self._collection, header, conversation)
-        self._state = _State(header, conversation)
+        self._state = State(header, conversation)
         if self._disk is not None:
             self._disk.publish_index(conversation)
 
@@ -416,26 +313,6 @@ class SessionManager:
                 lambda found: decide(Seen(found.header, found.message_count, found.raw))
             )
         self._state = state._replace(header=header)
-
-    # --- pages
-
-    def read_history(
-        self, before: int | None = None, revision: str | None = None, *, rounds: int = 3
-    ) -> HistoryPage:
-        """The `rounds` user rounds before message `before`, else the latest.
-
-        From disk only the page's bytes are read; a missing or wrong index.json is published
-        anew. Raises InvalidArgument for a `before` that is no round's start, StaleRevision
-        when the generation is not `revision`, InvalidSession, StorageFailed.
-        """
-        state = self._state
-        if state.pending is not None:
-            draft = state.pending.draft
-            return page_in_memory(draft.lines, draft.users, before, revision, rounds)
-        if self._disk is None:
-            found = state.conversation
-            return page_in_memory(found.lines, found.users, before, revision, rounds)
-        return page_from_disk(self._disk.place, before, revision, rounds)
 
 
 def _collection(cwd: _PathLike, session_dir: _PathLike | None) -> str:

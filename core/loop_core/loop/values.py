@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
-
-from loop_core.jsonvalue import dumps, loads
 
 __all__ = ["copy_value", "deep_equal"]
 
@@ -33,5 +32,17 @@ def deep_equal(a: Any, b: Any) -> bool:
 
 
 def copy_value(value: Any) -> Any:
-    """A copy that shares nothing mutable with `value`, as its JSON text reads back."""
-    return loads(dumps(value))
+    """A copy of a JSON value of any depth that shares nothing mutable with it."""
+    root: list[Any] = [value]
+    todo: list[Any] = [root]
+    while todo:
+        holder = todo.pop()
+        places: Iterable[tuple[Any, Any]] = (
+            holder.items() if isinstance(holder, dict) else enumerate(holder)
+        )
+        for place, inner in list(places):
+            if isinstance(inner, dict | list):
+                fresh = inner.copy()
+                holder[place] = fresh
+                todo.append(fresh)
+    return root[0]

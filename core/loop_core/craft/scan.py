@@ -301,10 +301,10 @@ class WorkspaceScanner:
         listing = read_entries(self.trash, self.store)
         rows: list[SessionRow] = []
         kept: dict[str, tuple[Stamp | None, SessionRow]] = {}
-        self.trash_folders = {}
+        folders = {entry.key_ref: entry.session_path for entry in listing.entries}
+        self.trash_folders = folders
         for entry in listing.entries:
-            folder = entry.session_path
-            self.trash_folders[entry.key_ref] = folder
+            folder = folders[entry.key_ref]
             path = os.path.join(folder, SESSION_FILE)
             place = Place(
                 self.store,

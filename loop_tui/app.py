@@ -48,6 +48,7 @@ class LoopTui(App[None]):
         "styles/browser.tcss",
         "styles/dialogs.tcss",
         "styles/history.tcss",
+        "styles/search.tcss",
     ]
     ENABLE_COMMAND_PALETTE = False
     NOTIFICATION_TIMEOUT = 4.0

@@ -41,7 +41,7 @@ class Context(NamedTuple):
     targets: Sequence[SessionRow] = ()
     shown: int = 0
     read_only: bool = False
-    finding: bool = False  # the history has a find with hits
+    finding: bool = False  # the history has a find with hits, or a search of all sessions
 
     @property
     def row(self) -> SessionRow | None:
@@ -112,7 +112,9 @@ def _labels(context: Context) -> str | None:
 
 
 def _hits(context: Context) -> str | None:
-    return None if context.finding else "Nothing was searched for: / in the history finds text"
+    if context.finding:
+        return None
+    return "Nothing was searched for: / in the history finds text, ctrl+f in all sessions"
 
 
 def _one(context: Context) -> str | None:
@@ -259,6 +261,15 @@ _SESSIONS: tuple[Command, ...] = (
         ("r",),
         "resume",
         "Resume in the agent, in the session's folder",
+        "session",
+        "Sessions",
+        _one,
+    ),
+    Command(
+        "export",
+        ("e",),
+        "export",
+        "Export as Markdown, HTML or JSON",
         "session",
         "Sessions",
         _one,
@@ -422,12 +433,28 @@ _GLOBAL: tuple[Command, ...] = (
         "global",
         "Everywhere",
     ),
-    Command("find.next", ("n",), "next hit", "Next hit of the find", "global", "Everywhere", _hits),
+    Command(
+        "search",
+        ("ctrl+f",),
+        "search",
+        "Search the text of all sessions",
+        "global",
+        "Everywhere",
+    ),
+    Command(
+        "find.next",
+        ("n",),
+        "next hit",
+        "Next hit of the find, or of the search",
+        "global",
+        "Everywhere",
+        _hits,
+    ),
     Command(
         "find.previous",
         ("N",),
         "previous hit",
-        "Previous hit of the find",
+        "Previous hit of the find, or of the search",
         "global",
         "Everywhere",
         _hits,
@@ -484,6 +511,15 @@ _SETTINGS: tuple[Command, ...] = (
         "Mark read what was on screen: on or off",
         "palette",
         "Settings",
+    ),
+    Command(
+        "reclaim",
+        (),
+        "reclaim",
+        "Free disk space that Loop leaves behind (shows what first)",
+        "palette",
+        "Settings",
+        _writable,
     ),
     Command(
         "purge.all",

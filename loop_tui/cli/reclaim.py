@@ -12,12 +12,6 @@ if TYPE_CHECKING:
     from loop_core.loop.reclaim import Reclaimable
     from loop_core.model import SessionRow
 
-_WHY = (
-    "A Loop that has one of these sessions open remembers where their messages lie in the old "
-    "file and would write its next answer past the end of the shorter one. Close every Loop "
-    "(terminal, web) first; --in-place frees the space without moving anything instead."
-)
-
 
 def configure(parser: ArgumentParser) -> None:
     parser.add_argument("sessions", metavar="SESSION", nargs="*", help="default: every session")
@@ -56,12 +50,15 @@ def run(context: Context, arguments: Namespace) -> int:
 
 def _agreed(context: Context, arguments: Namespace, plans: list[Reclaimable]) -> bool:
     """The user's word that no Loop is running, where the work needs it."""
+    from loop_core.loop.reclaim import WHY_CLOSED
     from loop_tui.text import human_size
 
     todo = [plan.freed for plan in plans if plan.freed and plan.refused is None]
     if not todo or arguments.in_place or arguments.yes:
         return True
-    context.output.words(_WHY)
+    context.output.words(
+        f"{WHY_CLOSED} --in-place frees the space without moving anything instead."
+    )
     try:
         return context.confirm(f"Free {human_size(sum(todo))} in {len(todo):,} session(s)?")
     except Usage:

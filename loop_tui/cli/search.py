@@ -12,7 +12,7 @@ from loop_tui.cli.registry import Command
 if TYPE_CHECKING:
     from loop_core.model import SessionRow
     from loop_core.search.indexer import IndexProgress
-    from loop_core.search.result import LeftOut, RoundHit, SearchResult
+    from loop_core.search.result import RoundHit, SearchResult
 
 _FILTERS = """
 words           both in one round, or in the title     lock archive
@@ -122,19 +122,10 @@ def _explain(context: Context, result: SearchResult) -> None:
         words("Nothing found.")
     elif result.total > len(result.sessions):
         words(f"{result.total:,} sessions answer; --limit shows more.")
+    from loop_tui.state.found import left_out
+
     for line in left_out(result.left_out):
         words(line)
-
-
-def left_out(counts: LeftOut) -> list[str]:
-    """What an answer does not cover, in words."""
-    told = [
-        (counts.archived, "more in the archive: is:archived shows them"),
-        (counts.damaged, "damaged line(s) could not be searched"),
-        (counts.unread, "session(s) could not be read"),
-        (counts.pending, "session(s) not indexed yet"),
-    ]
-    return [f"{count:,} {text}" for count, text in told if count]
 
 
 def _safe(text: str) -> str:

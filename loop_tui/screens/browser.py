@@ -30,6 +30,8 @@ from loop_tui.commands import BY_ID, FOOTER, FOOTER_TRASH, Context, Pane, key_la
 from loop_tui.keys import bindings_of
 from loop_tui.messages import Progressed, SnapshotReady, WatchState
 from loop_tui.screens.places import Places
+from loop_tui.screens.saving import Saving
+from loop_tui.screens.searching import Indexed, IndexEnded, Searching
 from loop_tui.screens.triage import Triage, copy_text
 from loop_tui.screens.windows import Windows
 from loop_tui.settings import Settings
@@ -129,10 +131,14 @@ class BrowserScreen(Screen[None]):
         self.triage = Triage(self)
         self.places = Places(self)
         self.windows = Windows(self)
+        self.searching = Searching(self)
+        self.saving = Saving(self)
         self._handlers: dict[str, Callable[[Context], None]] = {
             **self.places.handlers(),
             **self.windows.handlers(),
             **self.triage.handlers(),
+            **self.searching.handlers(),
+            **self.saving.handlers(),
             "refresh": lambda _: self.rescan(said=True),
             "quit": lambda _: self.owner.leave(),
         }
@@ -169,7 +175,7 @@ class BrowserScreen(Screen[None]):
             targets=self.browse.targets(),
             shown=len(self.browse.shown),
             read_only=self.read_only,
-            finding=self.history.finder is not None,
+            finding=self.history.finder is not None or self.searching.walking,
         )
 
     # --- composing
@@ -394,6 +400,8 @@ class BrowserScreen(Screen[None]):
         unsupported = self.browse.snapshot.unsupported
         if unsupported and self.has_class("-wide"):
             notes.append(((f"{unsupported:,} of other formats", "muted"),))
+        if self.searching.note and self.has_class("-wide"):
+            notes.append(((self.searching.note, "muted"),))
         if self.read_only:
             notes.append((("read-only", "warning"),))
         state = self.watch_state
@@ -500,6 +508,17 @@ class BrowserScreen(Screen[None]):
     @on(Progressed)
     def _progressed(self, event: Progressed) -> None:
         self.toast(f"{event.verb} {event.done:,} of {event.total:,}")
+
+    @on(Indexed)
+    def _indexed(self, event: Indexed) -> None:
+        self.searching.indexed(event.progress)
+
+    @on(IndexEnded)
+    def _index_ended(self, event: IndexEnded) -> None:
+        self.searching.ended(event.fault)
+
+    def on_unmount(self) -> None:
+        self.searching.stop()
 
     # --- settings, copying
 

@@ -35,10 +35,24 @@ from loop_core.loop.stream import reader
 from loop_core.loop.traces import check_traces
 from loop_core.loop.values import deep_equal
 
-__all__ = ["PURPOSE", "QUIET_SECONDS", "Reclaimable", "plan_reclaim", "reclaim", "recover_reclaim"]
+__all__ = [
+    "PURPOSE",
+    "QUIET_SECONDS",
+    "WHY_CLOSED",
+    "Reclaimable",
+    "plan_reclaim",
+    "reclaim",
+    "recover_reclaim",
+]
 
 PURPOSE = "reclaim"
 QUIET_SECONDS = 600
+#: What a front end says before a rewrite.
+WHY_CLOSED = (
+    "A Loop that has one of these sessions open remembers where their messages lie in the old "
+    "file and would write its next answer past the end of the shorter one. Close every Loop "
+    "(terminal, web) first."
+)
 _INDEX_FILE = "index.json"
 _FILES = frozenset((META_FILE, MESSAGES_FILE, _INDEX_FILE))
 _BLOCK = 1 << 20
@@ -82,6 +96,8 @@ def plan_reclaim(
     messages = files[MESSAGES_FILE]
     try:
         envelope = parse_envelope(raw, path)
+        if backup_stamp is None and messages is not None and messages.size == envelope.bytes:
+            return Reclaimable(path=path, before=before, after=before)
         _require_quiet(directory, backup if backup_stamp else None, now)
         _require_plain(directory)
         if traces is not None:

@@ -67,14 +67,16 @@ def found_lines(
     now_ms: float,
     glyphs: Glyphs,
 ) -> list[FoundLine]:
-    """A line for each session, and one for each of its hits below it."""
+    """A line for each session, best first, and its best hits below it in reading order."""
     lines: list[FoundLine] = []
     for session in result.sessions:
         row = rows.get(session.key)
         if row is None:
             continue
         lines.append(_session_line(row, session.count, names, now_ms, glyphs))
-        hits = [hit for hit in session.hits if hit.round != TITLE_ROUND]
+        hits = sorted(
+            (hit for hit in session.hits if hit.round != TITLE_ROUND), key=lambda hit: hit.round
+        )
         lines += [FoundLine(session.key, hit) for hit in hits]
         titled = any(hit.round == TITLE_ROUND for hit in session.hits)
         more = session.count - len(hits) - titled
@@ -173,8 +175,8 @@ def left_out(counts: LeftOut) -> list[str]:
     told = (
         (
             counts.archived,
-            "more in the archive: is:archived shows it",
-            "more in the archive: is:archived shows them",
+            "more in the archive (is:archived)",
+            "more in the archive (is:archived)",
         ),
         (
             counts.damaged,

@@ -190,7 +190,7 @@ def _of_block(block: Block, number: int) -> Iterator[Piece]:
     elif isinstance(block, UnknownBlock):
         yield Piece(number, block.message, "assistant", block.text)
     elif isinstance(block, ToolBlock):
-        yield Piece(number, block.message, "tool", block.arguments, block.name)
+        yield Piece(number, block.message, "tool", " ".join(block.arguments.split()), block.name)
         if block.result is not None:
             at = block.message if block.result_message is None else block.result_message
             yield Piece(number, at, "tool", block.result, block.name)

@@ -6,8 +6,6 @@ import asyncio
 import threading
 from typing import Any
 
-import pytest
-
 from loop_core.errors import StorageFailed
 from loop_core.model import Problem
 from loop_tui.app import LoopTui
@@ -82,28 +80,19 @@ async def test_the_left_pane_shows_what_its_cursor_is_on(app: Any, drive: Any) -
         assert d.screen.browse.view == "unread"
 
 
-@pytest.mark.parametrize(
-    "reason",
-    [
-        "No sessions: /home/me/.loop does not exist.",
-        "No sessions: /home/me/.loop is not a directory.",
-        "No sessions: /home/me/.loop cannot be read; /home/me/.craft-agent holds no session.",
-    ],
-)
-async def test_an_empty_store_says_where_it_looked(
-    app: Any, service: Any, drive: Any, reason: str
-) -> None:
-    """failures row 34: friendly, with how to point it elsewhere."""
+async def test_an_empty_store_says_where_it_looked(app: Any, service: Any, drive: Any) -> None:
+    """failures row 34: friendly, with how to point it elsewhere; every key is harmless."""
     service.rows.clear()
-    service.reason = reason
+    service.reason = (
+        "No sessions: /home/me/.loop cannot be read; /home/me/.craft is not a directory."
+    )
     async with drive(app) as d:
         shown = d.text()
-        assert "/home/me/.loop" in shown
-        assert "--agent-dir" in shown
-        assert "--demo" in shown
-        for key in ("d", "p", "enter", "space", "U", "]", "i", "y"):
-            await d.press("right_square_bracket" if key == "]" else key)
-            assert d.app.is_running
+        for word in ("/home/me/.loop cannot be read", "is not a", "--agent-dir", "--demo"):
+            assert word in shown
+        for key in ("d", "p", "enter", "space", "U", "right_square_bracket", "i", "y"):
+            await d.press(key)
+        assert d.app.screen is d.screen
 
 
 async def test_problems_without_sessions_are_listed(app: Any, service: Any, drive: Any) -> None:

@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -483,9 +484,10 @@ def test_every_hostile_session_is_shown_or_refused(
     with Context(parse(["list", *places]), Output()) as context:
         rows = [row for row in context.service.snapshot.rows if "/many/" not in row.path]
         for row in rows:
-            for form in ([], ["--json"]):
+            for as_json in (False, True):
+                asked = Namespace(session=row.path, before=None, rounds=3, json=as_json)
                 try:
-                    status = show.run(context, parse(["show", row.path, *form, *places]))
+                    status = show.run(context, asked)
                 except LoopError:
                     refused += 1
                 else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -242,6 +243,7 @@ class Places:
         if screen.pane == "projects":
             self.go("sessions")
         field = screen.sessions_pane.field
+        screen.run_worker(asyncio.to_thread(screen.browse.warm), group="warm", exclusive=True)
         screen.sessions_pane.show_filter(shown=True)
         screen.set_focus(field)
         field.cursor_position = len(field.value)

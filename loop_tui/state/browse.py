@@ -6,7 +6,7 @@ under them do no harm (keys.md, rule 6).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from loop_core.model import SessionKey, SessionRow, Snapshot
 from loop_tui.state.projects import full_names
@@ -51,7 +51,8 @@ class Browse:
         self.rows: dict[SessionKey, SessionRow] = {}
         self.names: Mapping[str, str] = {}
         self._index: dict[SessionKey, int] = {}
-        self._hay: dict[SessionKey, tuple[SessionRow, str]] = {}
+        self._hay: dict[int, tuple[SessionRow, str]] = {}
+        self._found: tuple[str, tuple[SessionRow, ...]] = ("", ())
         self._base: tuple[SessionRow, ...] | None = None
 
     # --- reading
@@ -148,8 +149,10 @@ class Browse:
             return
         if self.view == "unread":
             self.sticky.update(row.key for row in self.shown if row.unread)
-        if snapshot.projects != self.snapshot.projects:
+        renamed = snapshot.projects != self.snapshot.projects
+        if renamed or len(self._hay) > 2 * len(snapshot.rows) + 1_000:
             self._hay.clear()
+        if renamed:
             self.names = full_names(snapshot.projects)
         self.snapshot = snapshot
         self.rows = {row.key: row for row in snapshot.rows}
@@ -196,6 +199,7 @@ class Browse:
 
     def _compute(self) -> tuple[SessionRow, ...]:
         if self._base is None:
+            self._found = ("", ())
             if (
                 self.sort == "activity"
                 and not self.reverse
@@ -225,15 +229,26 @@ class Browse:
         terms = terms_of(self.text)
         if not terms:
             return self._base
-        return tuple(row for row in self._base if self._holds(row, terms))
+        # A longer text finds a part of what the shorter one found.
+        before, found = self._found
+        rows = found if before and self.text.startswith(before) else self._base
+        matching = tuple(row for row in rows if all(term in self._haystack(row) for term in terms))
+        self._found = (self.text, matching)
+        return matching
 
-    def _holds(self, row: SessionRow, terms: Iterable[str]) -> bool:
-        known = self._hay.get(row.key)
-        if known is None or known[0] is not row:
-            known = (row, haystack(row, self.names.get(row.project, "")))
-            self._hay[row.key] = known
-        text = known[1]
-        return all(term in text for term in terms)
+    def _haystack(self, row: SessionRow) -> str:
+        # By identity, which is cheaper than the key's hash; the row kept beside the text
+        # holds its identity.
+        known = self._hay.get(id(row))
+        if known is None:
+            text = haystack(row, self.names.get(row.project, ""))
+            self._hay[id(row)] = known = (row, text)
+        return known[1]
+
+    def warm(self) -> None:
+        """Fold the text of every row ahead of the first keystroke; may run in a thread."""
+        for row in self.snapshot.rows:
+            self._haystack(row)
 
     def _show(self, rows: tuple[SessionRow, ...]) -> None:
         """Make `rows` the list; a cursor whose row is gone goes to the next one that stayed."""

@@ -23,6 +23,7 @@ from loop_core.errors import (
     StorageFailed,
     UnsupportedSession,
 )
+from loop_core.loop.check import check
 from loop_core.loop.manager import KEEP, SessionManager
 
 KINDS = ("disk", "migrated", "draft", "memory")
@@ -302,6 +303,7 @@ def test_an_invalid_message_leaves_the_save_pending(manager: SessionManager, say
     actions: list[Callable[[], object]] = [
         lambda: manager.commit([say.user("one")]),
         lambda: manager.mark_read(1),
+        lambda: manager.mark_read(0),
         manager.mark_unread,
         lambda: manager.set_model("p", "m"),
         lambda: manager.set_permission_preset("read-only"),
@@ -754,6 +756,19 @@ def test_a_range_without_its_last_line_feed(stored: SessionManager, say: Any) ->
     manager.commit([say.user("one"), say.user("two")])
     assert meta(manager)["start"] == len(content)
     same_after_reopening(manager)
+
+
+def test_an_empty_range_lies_inside_the_file(stored: SessionManager) -> None:
+    """As for any range; only a file that is missing is as good as an empty one."""
+    assert stored.session_file is not None
+    messages = stored.session_file.parent / "messages.jsonl"
+    stored.session_file.write_text(json.dumps(meta(stored) | {"start": 5}))
+    assert not check(stored.session_file).ok
+    with pytest.raises(InvalidSession):
+        reopened(stored)
+    messages.unlink()
+    assert check(stored.session_file).ok
+    assert reopened(stored).messages == []
 
 
 @pytest.mark.parametrize(

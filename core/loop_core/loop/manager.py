@@ -234,7 +234,8 @@ class SessionManager(Accepted):
             return {"unread": b"false"} if fits and seen.header.get("unread", False) else {}
 
         with self._turns:
-            if message_count == 0 or message_count != len(self._idle().conversation.lines):
+            saved = len(self._idle().conversation.lines)
+            if message_count == 0 or message_count != saved:
                 return False
             self._change(decide)
             return fits

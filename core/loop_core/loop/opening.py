@@ -57,16 +57,16 @@ def open_directory(directory: str) -> Opened:
 
 
 def _committed(path: str, envelope: Envelope) -> Conversation:
-    if envelope.bytes == 0:
-        if envelope.generation != EMPTY.generation:
-            raise InvalidSession(path, "the checksum is not that of an empty history")
-        return EMPTY
+    if envelope.bytes == 0 and envelope.generation != EMPTY.generation:
+        raise InvalidSession(path, "the checksum is not that of an empty history")
     try:
         fd = fsio.open_regular(path)
     except StorageFailed as error:
-        if isinstance(error.error, FileNotFoundError):
-            raise InvalidSession(path, "the messages are missing") from error
-        raise
+        if not isinstance(error.error, FileNotFoundError):
+            raise
+        if envelope.bytes == 0:
+            return EMPTY
+        raise InvalidSession(path, "the messages are missing") from error
     try:
         with fsio.guarded(path):
             _check_size(os.fstat(fd).st_size, envelope, path)

@@ -14,7 +14,15 @@ from loop_core.loop.folders import Folders
 from loop_core.loop.heads import Head, head_of, read_head
 from loop_core.loop.paths import MESSAGES_FILE, META_FILE, is_session_id
 from loop_core.loop.probe import is_gone, read_at, read_first_line, stat_at
-from loop_core.loop.rows import Seen, make_row, seen_legacy, seen_meta, unreadable
+from loop_core.loop.quick import Quick, quick_row, read_quickly
+from loop_core.loop.rows import (
+    Seen,
+    make_row,
+    messages_problem,
+    seen_legacy,
+    seen_meta,
+    unreadable,
+)
 from loop_core.loop.traces import owner_of
 from loop_core.model import Form, SessionKey, SessionRow, Stamp
 
@@ -92,6 +100,11 @@ class Sessions:
         stamp = None
         try:
             raw, stamp = read_at(f"{stem}/{META_FILE}", folder, path)
+            quick = read_quickly(raw)
+            if quick is not None:
+                messages = stat_at(f"{stem}/{MESSAGES_FILE}", folder)
+                self._keep_quickly(stem, quick, path, stamp, messages, linked)
+                return True
             seen = seen_meta(raw, path)
         except UnsupportedSession:
             self._count_unsupported(stem, stamp)
@@ -103,6 +116,40 @@ class Sessions:
         messages = stat_at(f"{stem}/{MESSAGES_FILE}", folder)
         self._keep(stem, seen, "loop3", path, (stamp, messages), linked=linked)
         return True
+
+    def _keep_quickly(  # noqa: PLR0917 - once for each of thousands of sessions
+        self,
+        stem: str,
+        file: Quick,
+        path: str,
+        stamp: Stamp,
+        messages: Stamp | None,
+        linked: bool,
+    ) -> None:
+        """`_keep` for metadata as Loop writes it."""
+        if stem in self.unsupported:
+            del self.unsupported[stem]
+        place = self.place
+        changed = stamp.mtime_ns
+        if messages is not None and messages.mtime_ns > changed:
+            changed = messages.mtime_ns
+        changed //= 1_000_000
+        session = file.header.id
+        project, missing = self.folders.place_of(file.header.cwd, place.path, named=place.named)
+        row = quick_row(
+            file,
+            SessionKey(place.store, place.ref + stem),
+            path,
+            project,
+            stamp,
+            archived=session in self.members,
+            missing=missing,
+            linked=linked,
+            changed_ms=changed,
+            owner_live=session in self.traced and self._owned(session, changed),
+            problem=messages_problem(file.start + file.bytes, messages),
+        )
+        self._enter(stem, row, (stamp, messages), file.start, session)
 
     # --- version 2
 
@@ -155,7 +202,7 @@ class Sessions:
     ) -> Known:
         """Make the row of a session that was read."""
         self.unsupported.pop(stem, None)
-        old, peek, place = self.known.get(stem), seen.peek, self.place
+        peek, place = seen.peek, self.place
         stamp, messages = stamps
         changed = max(stamp.mtime_ns if stamp else 0, messages.mtime_ns if messages else 0)
         changed //= 1_000_000
@@ -176,14 +223,28 @@ class Sessions:
             stamp=stamp,
             messages=messages,
         )
-        titled = row.title is not None or row.size == 0 or form == "loop2"
-        if not titled and old is not None and _same_start(old, peek.start, messages):
-            row = msgspec.structs.replace(row, title=old.row.title, title_source="fallback")
-            titled = True
+        return self._enter(stem, row, stamps, peek.start, peek.id)
+
+    def _enter(
+        self,
+        stem: str,
+        row: SessionRow,
+        stamps: tuple[Stamp | None, Stamp | None],
+        start: int,
+        session: str,
+    ) -> Known:
+        """Remember a row that was made, with the title it had if that is still true."""
+        stamp, messages = stamps
+        titled = row.title is not None or row.size == 0 or row.form == "loop2"
+        if not titled:
+            old = self.known.get(stem)
+            if old is not None and _same_start(old, start, messages):
+                row = msgspec.structs.replace(row, title=old.row.title, title_source="fallback")
+                titled = True
         warning = None
-        if peek.id and peek.id != stem:
+        if session and session != stem:
             warning = f"the id inside, {row.id}, is not the name it is stored under"
-        known = self.known[stem] = Known(row, stamp, messages, peek.start, titled, warning)
+        known = self.known[stem] = Known(row, stamp, messages, start, titled, warning)
         return known
 
     def touch(self, known: Known) -> None:

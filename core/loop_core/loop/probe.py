@@ -27,6 +27,8 @@ __all__ = [
 FIRST = 64 << 10
 #: Bytes. A longer first line is not metadata.
 _LONGEST = 64 << 20
+#: A named tuple without its keyword handling: half the cost, thousands of times a scan.
+_new = tuple.__new__
 _OPEN = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 #: What JavaScript's trim removes, as UTF-8 (loop-format section 2).
 _SPACE = re.compile(
@@ -65,7 +67,7 @@ def stat_at(name: str, folder: int) -> Stamp | None:
         found = os.stat(name, dir_fd=folder)
     except OSError:
         return None
-    return Stamp(found.st_mtime_ns, found.st_size, found.st_ino)
+    return _new(Stamp, (found.st_mtime_ns, found.st_size, found.st_ino))
 
 
 def read_at(name: str, folder: int, path: str) -> tuple[bytes, Stamp]:
@@ -84,7 +86,7 @@ def read_at(name: str, folder: int, path: str) -> tuple[bytes, Stamp]:
             os.close(fd)
     except OSError as error:
         raise StorageFailed(error, path) from error
-    return raw, Stamp(found.st_mtime_ns, found.st_size, found.st_ino)
+    return raw, _new(Stamp, (found.st_mtime_ns, found.st_size, found.st_ino))
 
 
 def read_first_line(path: str) -> FirstLine:

@@ -17,7 +17,16 @@ from loop_core.loop.envelope import Peek, peek, peek_legacy
 from loop_core.model import Form, SessionKey, SessionRow, Stamp
 from loop_core.sanitize import safe_line
 
-__all__ = ["NOTHING", "Seen", "make_row", "model_name", "seen_legacy", "seen_meta", "unreadable"]
+__all__ = [
+    "NOTHING",
+    "Seen",
+    "make_row",
+    "messages_problem",
+    "model_name",
+    "seen_legacy",
+    "seen_meta",
+    "unreadable",
+]
 
 _TITLE_SOURCES = ("fallback", "model", "user")
 
@@ -80,7 +89,7 @@ def make_row(
     peek = seen.peek
     problem = seen.problem
     if form == "loop3" and problem is None:
-        problem = _messages_problem(peek.start + (peek.size or 0), messages)
+        problem = messages_problem(peek.start + (peek.size or 0), messages)
     return SessionRow(
         key=key,
         source="loop",
@@ -111,7 +120,7 @@ def make_row(
     )
 
 
-def _messages_problem(end: int, messages: Stamp | None) -> str | None:
+def messages_problem(end: int, messages: Stamp | None) -> str | None:
     if messages is None:
         return "messages.jsonl is missing" if end else None
     return "messages.jsonl is shorter than the metadata says" if messages.size < end else None

@@ -41,7 +41,7 @@ class Desk:
         self.session = craft.create_session(root, name=name)
         self.session.messages += [dict(USER), dict(ANSWER)]
         self.id = str(self.session.id)
-        self.file = Path(craft.get_session_file_path(root, self.id))
+        self.file = craft.get_session_file_path(root, self.id)
 
     def save(self) -> None:
         self.queue.enqueue(self.session)
@@ -427,7 +427,7 @@ def test_write_and_read_back(tmp_path: Path) -> None:
     """S2's example: create, load, append, save; paths travel as tokens and come back."""
     root = tmp_path / "ws"
     made = craft.create_session(root, name="Research", working_directory=str(tmp_path / "code"))
-    folder = craft.get_session_path(root, made.id)
+    folder = str(craft.get_session_path(root, made.id))
     loaded = craft.load_session(root, made.id)
     assert loaded is not None
     assert loaded.header["workingDirectory"] == str(tmp_path / "code")

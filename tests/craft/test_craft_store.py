@@ -150,7 +150,7 @@ def test_title(
         (b'{"id":"a","name":', "cannot be read"),
         (b"7\n" + dumps(USER) + b"\n", "not an object"),
         (dumps(USER) + b"\n" + dumps(ANSWER) + b"\n", "missing"),
-        (b"\n" + b'{"id":"a","name":"N"}\n', "blank line"),
+        (b"\n" + b'{"id":"a","name":"N"}\n' + dumps(USER) + b"\n", "blank line"),
         (b'{"id":"a","name":"N","sdkCwd":["x"]}\n', "sdkCwd is not text"),
         (b'{"id":"a","name":"N","x":"' + b"y" * 9000 + b'"}\n', "8192"),
     ],

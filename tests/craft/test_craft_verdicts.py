@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -118,3 +119,113 @@ def test_workspaces_and_discovery(tree: Any) -> None:
         r.replace("<ROOT>", str(tree.root)) for r in VERDICTS["discoverWorkspacesInDefaultLocation"]
     ]
     assert craft.discover_workspaces() == roots
+
+
+#: name: (first line, header reader, full reader); ... stands for "the same".
+ODD: dict[str, tuple[bytes, Any, Any]] = {
+    "h-null": (b"null", None, None),
+    "h-empty": (b"{}", {}, {}),
+    "h-array": (b"[]", [], {}),
+    "h-true": (b"true", True, None),
+    "h-path": (
+        b'{"id":"../../../etc","lastUsedAt":3}',
+        {"id": "../../../etc", "lastUsedAt": 3},
+        ...,
+    ),
+    "h-cut": (b'{"id":"x","na', None, None),
+    "h-nan": (b'{"id":NaN}', None, None),
+    "h-big": (b'{"id":"x","n":1e400}', {"id": "x", "n": float("inf")}, ...),
+    "h-mode": (
+        b'{"permissionMode":" EXECUTE ","previousPermissionMode":"ask to edit"}',
+        {"permissionMode": "allow-all", "previousPermissionMode": "ask"},
+        ...,
+    ),
+    "h-bad-mode": (b'{"permissionMode":null,"previousPermissionMode":"x"}', {}, {}),
+    "h-bom": (b'\xef\xbb\xbf{"id":"b"}\r', {"id": "b"}, ...),
+    "h-two-boms": (b'\xef\xbb\xbf\xef\xbb\xbf{"id":"b"}', None, None),
+    "h-sdk": (b'{"sdkCwd":7}', {"sdkCwd": 7}, None),
+    "h-falsy": (b'{"sdkCwd":0,"workingDirectory":""}', {"sdkCwd": 0, "workingDirectory": ""}, ...),
+    "h-utf8": (b'{"id":"\xff\xc3r"}', {"id": "\ufffd\ufffdr"}, ...),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_odd_headers(tmp_path: Path, name: str) -> None:
+    """The table of craft-format section 3, "Reading the header"."""
+    raw, header, full = ODD[name]
+    folder = tmp_path / "sessions" / name
+    folder.mkdir(parents=True)
+    file = folder / "session.jsonl"
+    file.write_bytes(raw + b'\n{"id":"m1","type":"user"}\n')
+    assert craft.read_session_header(file) == header
+    session = craft.read_session_jsonl(file)
+    assert (session is None) == (full is None)
+    if session is not None:
+        assert session.messages == [{"id": "m1", "type": "user"}]
+        assert session.header == (header if full is ... else full)
+    entries = craft.list_sessions(tmp_path)
+    fails = name == "h-sdk"
+    assert len(entries) == (0 if header is None or fails else 1)
+    assert all(entry["sessionStatus"] == "todo" for entry in entries)
+
+
+def test_a_blank_first_line_is_read_only_when_the_file_is_one_value(tmp_path: Path) -> None:
+    file = tmp_path / "session.jsonl"
+    file.write_bytes(b'\n{"id":"a"}\n')
+    assert craft.read_session_header(file) == {"id": "a"}
+    file.write_bytes(b'\n{"id":"a"}\n{"id":"m"}\n')
+    assert craft.read_session_header(file) is None
+    full = craft.read_session_jsonl(file)
+    assert full is not None
+    assert full.messages == [{"id": "m"}]
+    for missing in (tmp_path, tmp_path / "nothing"):
+        assert craft.read_session_header(missing) is None
+        assert craft.read_session_jsonl(missing) is None
+
+
+@pytest.mark.parametrize(
+    ("content", "preview"),
+    [
+        ("<edit_request>a\nb</edit_request> c <b>d</b>", "c d"),
+        ("[skill:ns:x] [skill:y][source:z] e [file:a b.txt][folder:/q] f", "e f"),
+        ("[skill:a:b:c] [Source:x]", "[skill:a:b:c] [Source:x]"),
+        ("a\u00a0\ufeff\u2028 b\u0085c", "a b\u0085c"),
+        ("1 < 2 and 3 > 2", "1 2"),
+        ("😀" * 80, "😀" * 75),
+        ("x" + "😀" * 80, "x" + "😀" * 74 + "\ud83d"),
+        ("<b></b>", None),
+        ("", None),
+        (7, None),
+    ],
+)
+def test_preview(content: Any, preview: str | None) -> None:
+    """craft-format section 3, *Preview*."""
+    from loop_core.craft.header import preview_of
+
+    messages = [None, {"type": "assistant", "content": "no"}, {"type": "user", "content": content}]
+    assert preview_of(messages) == preview
+
+
+@pytest.mark.parametrize(
+    ("stored", "expanded"),
+    [
+        ("~", "{home}"),
+        ("~/a", "{home}/a"),
+        ("${HOME}/a", "{home}/a"),
+        ("$HOME/a", "{home}/a"),
+        ("$HOMER/a", "{cwd}/$HOMER/a"),
+        ("/a//b/../c", "/a/c"),
+        ("/a/b/", "/a/b/"),
+        ("//a", "/a"),
+        ("rel/x", "{cwd}/rel/x"),
+        ("~other", "{cwd}/~other"),
+    ],
+)
+def test_paths_of_headers(stored: str, expanded: str) -> None:
+    from loop_core.craft.tokens import expand_home, portable_home
+
+    places = {"home": os.environ["HOME"], "cwd": os.getcwd()}
+    assert expand_home(stored) == expanded.format(**places)
+    assert portable_home(f"{places['home']}/x/y") == "~/x/y"
+    assert portable_home(places["home"]) == "~"
+    assert portable_home(f"{places['home']}-2/x") == f"{places['home']}-2/x"

@@ -81,7 +81,7 @@ def session_file_of(session: StoredSession) -> str:
     root = session.header.get("workspaceRootPath")
     if not isinstance(root, str) or not root:
         raise InvalidArgument("the session names no workspace")
-    return get_session_file_path(root, check_id(session.header.get("id")))
+    return os.fspath(get_session_file_path(root, check_id(session.header.get("id"))))
 
 
 @dataclass
@@ -310,7 +310,7 @@ def update_session_metadata(
     changes the waiting session itself.
     """
     queue = _default if queue is None else queue
-    path = get_session_file_path(workspace_root, session_id)
+    path = os.fspath(get_session_file_path(workspace_root, session_id))
     session = queue.pending(path) or read_session_jsonl(path)
     if session is None:
         return False

@@ -52,6 +52,8 @@ class Fields(Struct, gc=False, rename="camel"):
     type: None = None  # a message has one, a header never
 
 
+#: Makes a named tuple without the call of its Python-level constructor.
+new_tuple = tuple.__new__
 _decode = msgspec.json.Decoder(Fields).decode
 
 
@@ -120,7 +122,7 @@ def quick_row(
         hidden=fields.hidden,
         empty=fields.message_count == 0,
         changed_ms=mtime // 1_000_000,
-        stamp=Stamp(mtime, size, status.st_ino),
+        stamp=new_tuple(Stamp, (mtime, size, status.st_ino)),
     )
 
 

@@ -132,9 +132,9 @@ def _fields_of(head: Head, folder: str) -> tuple[Fields | None, str | None]:
 
 def _hidden_reason(head: Head, fields: Fields, place: Place) -> str | None:
     """Why the application's list leaves out a session whose header is sound."""
-    if head.blanks:
+    if head.blanks and (head.rest or head.stamp.size > HEADER_LIMIT):
         return "a blank line stands before the header; Craft-Agents does not list the session"
-    if len(head.line) > HEADER_LIMIT:
+    if head.line[HEADER_LIMIT:].strip(b" \t\r"):
         return (
             f"the header has {len(head.line)} bytes; "
             f"Craft-Agents lists a session only up to {HEADER_LIMIT}"

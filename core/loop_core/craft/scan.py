@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from loop_core.craft.quick import quick_row
+from loop_core.craft.quick import new_tuple, quick_row
 from loop_core.craft.rows import OPEN_FLAGS, Place, bare_row, read_head, row_from
 from loop_core.craft.sessions import SESSION_FILE
 from loop_core.craft.statuses import load_statuses
@@ -32,8 +32,9 @@ __all__ = ["TRASH_NAME", "Found", "WorkspaceScanner"]
 
 TRASH_NAME = ".loop-tui-trash"
 _TMP = SESSION_FILE + ".tmp"
-_STEP = 1000
-_ORDINARY = 4096  # bytes that hold the header of most sessions
+_FIRST_STEP = 250  # rows of the first step; each later one doubles what is there
+_ORDINARY = 2048  # bytes that hold the header of most sessions
+_FOLDER_END = -len(SESSION_FILE) - 1
 _LOOKS = (0.0, 0.002, 0.01, 0.03, 0.06, 0.1)
 _GAP_NS = 5_000_000_000  # a lone .tmp younger than this may still be renamed
 _LONE = (
@@ -101,6 +102,7 @@ class WorkspaceScanner:
             yield Found(self._rows(), (problem,), complete=False)
             return
         known = self._rows_by_name
+        step = _FIRST_STEP
         rows: dict[str, SessionRow] = {}
         strays: list[Problem] = []
         for number, entry in enumerate(listed, start=1):
@@ -112,7 +114,8 @@ class WorkspaceScanner:
                 rows[name] = self._session(name) if name in known else self._first(name)
             elif (row := self._other(entry, strays)) is not None:
                 rows[name] = row
-            if number % _STEP == 0 and number < len(listed):
+            if number == step and number < len(listed):
+                step *= 2
                 yield Found(tuple(rows.values()), complete=False)
         self._rows_by_name = rows
         self._unsure &= rows.keys()
@@ -248,7 +251,7 @@ class WorkspaceScanner:
                 data = os.read(fd, _ORDINARY)
                 end = data.find(b"\n")
                 if end > 0:
-                    key = SessionKey(self.store, path[: -len(SESSION_FILE) - 1])
+                    key = new_tuple(SessionKey, (self.store, path[:_FOLDER_END]))
                     row = quick_row(
                         data[:end],
                         status,

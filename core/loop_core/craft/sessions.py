@@ -10,6 +10,7 @@ import functools
 import os
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from loop_core import fsio
@@ -42,20 +43,20 @@ def sessions_dir(workspace_root: _PathLike) -> str:
     return os.path.join(expand_home(os.fspath(workspace_root)).rstrip("/") or "/", "sessions")
 
 
-def get_session_path(workspace_root: _PathLike, session_id: str) -> str:
+def get_session_path(workspace_root: _PathLike, session_id: str) -> Path:
     """The absolute folder of a session. Raises InvalidArgument for an id that is none."""
-    return os.path.join(sessions_dir(workspace_root), check_id(session_id))
+    return Path(sessions_dir(workspace_root), check_id(session_id))
 
 
-def get_session_file_path(workspace_root: _PathLike, session_id: str) -> str:
+def get_session_file_path(workspace_root: _PathLike, session_id: str) -> Path:
     """The absolute path of a session's `session.jsonl`."""
-    return os.path.join(get_session_path(workspace_root, session_id), SESSION_FILE)
+    return get_session_path(workspace_root, session_id) / SESSION_FILE
 
 
-def ensure_session_dir(workspace_root: _PathLike, session_id: str) -> str:
+def ensure_session_dir(workspace_root: _PathLike, session_id: str) -> Path:
     """Make the session's folder and its five standard subfolders; returns the folder."""
     folder = get_session_path(workspace_root, session_id)
-    make_folders(folder)
+    make_folders(os.fspath(folder))
     return folder
 
 
@@ -86,7 +87,7 @@ def create_session(
     except OSError as error:
         raise StorageFailed(error, base, "making a session") from error
     ident = generate_id(taken)
-    folder = ensure_session_dir(root, ident)
+    folder = os.fspath(ensure_session_dir(root, ident))
     now = int(time.time() * 1000)
     header: dict[str, Any] = {
         "id": ident,
@@ -121,7 +122,7 @@ def delete_session(workspace_root: _PathLike, session_id: str) -> bool:
     Raises InvalidArgument for a bad id, where the application deletes the whole `sessions`
     folder or the workspace, and StorageFailed. A link is removed, not what it leads to.
     """
-    folder = get_session_path(workspace_root, session_id)
+    folder = os.fspath(get_session_path(workspace_root, session_id))
     if os.path.islink(folder):
         try:
             os.unlink(folder)

@@ -20,6 +20,16 @@ __all__ = ["TITLE_ROUND", "Matcher", "Unit", "raw_filter", "units"]
 TITLE_ROUND = -2
 _LIMIT = 16 << 20  # characters; a longer round falls into several units
 _ESCAPED = re.compile(rb"\\u(?!00[01])")
+# Characters whose folded form holds an ASCII letter or digit, or vanishes, in UTF-8: accented
+# and other Latin, combining marks, small, raised, ringed and full-width forms.
+_MAY_BE_ASCII = re.compile(
+    rb"[\xc3-\xc8\xcc\xcd]|\xc2[\xaa-\xbe]|\xca[\xb0-\xbf]|\xcb[\xa0-\xbf]|\xd2[\x83-\x87]"
+    rb"|\xd6[\x91-\xbf]|\xd7[\x80-\x87]|\xd8[\x90-\x9a]|\xd9[\x8b-\x9f]|\xe1[\xb4-\xbb]"
+    rb"|\xe2(?:\x81[\xb0-\xbf]|[\x82\x84\x85\x91-\x93]|\x86\x89|\xb1[\xbc\xbd])"
+    rb"|\xe3(?:\x89[\x90-\x9f]|[\x8a\x8b\x8d-\x8f])|\xea\x9f[\xb0-\xbf]"
+    rb"|\xef(?:\xac[\x80-\x86]|\xbc[\x90-\xba]|\xbd[\x81-\x9a])"
+    rb"|\xf0(?:\x90\x9e|\x9c|\x9d[\x90-\x9f]|\x9f[\x84-\x86\xaf])"
+)
 _ROLES: tuple[Role, ...] = ("title", "user", "assistant", "thinking", "tool")
 
 
@@ -114,7 +124,7 @@ def _as_typed(term: Term) -> str:
 def raw_filter(query: Query, *, exact: bool) -> Callable[[bytes], bool] | None:
     """A quick no for the raw bytes of a message that cannot matter to `query`.
 
-    Says yes whenever in doubt: text outside ASCII and escaped letters may fold to anything.
+    Says yes whenever in doubt: escaped letters, and what outside ASCII folds to ASCII.
     None: every message matters.
     """
     terms = [t for t in (*query.terms, *query.without) if exact or t.words]
@@ -126,8 +136,12 @@ def raw_filter(query: Query, *, exact: bool) -> Callable[[bytes], bool] | None:
         return None
     look = tuple(needle.encode() for needle in needles if needle and needle.isascii())
 
+    plain = all(needle.isascii() for needle in needles)
+
     def wanted(line: bytes) -> bool:
-        if not line.isascii() or _ESCAPED.search(line):
+        if b"\\u" in line and _ESCAPED.search(line):
+            return True
+        if not line.isascii() and (not plain or _MAY_BE_ASCII.search(line)):
             return True
         low = line.lower()
         return any(needle in low for needle in look)

@@ -11,17 +11,21 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Callable
+from functools import lru_cache
 
 __all__ = ["BREAK", "fold", "pattern", "query_words", "words"]
 
 #: A word no text contains: it keeps phrases from reaching over the border of two pieces.
 BREAK = "\ue000"
 
-_ASCII = {code: " " for code in range(128) if not chr(code).isalnum()}
+_ASCII = {code: " " for code in range(1, 128) if not chr(code).isalnum()}
+_RUNS = re.compile("([^\\0-\x7f]+)")
+_CACHED = 16  # characters
 _MARKS = re.compile(
     "[\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf-\u05c7\u0610-\u061a\u064b-\u065f]"
 )
-_SPECIAL = str.maketrans(
+_SPECIAL = (
     {"ø": "o", "Ø": "o", "đ": "d", "Đ": "d", "ł": "l", "Ł": "l", "ħ": "h", "Ħ": "h", "ŧ": "t",
      "Ŧ": "t", "æ": "ae", "Æ": "ae", "œ": "oe", "Œ": "oe", "ð": "d", "Ð": "d", "þ": "th",
      "Þ": "th", "ı": "i", "ĸ": "k", "ŋ": "n", "Ŋ": "n"}
@@ -35,17 +39,14 @@ _DENSE_RANGES = (
 )
 # Vowel signs of the Indian scripts are no letters to `str.isalnum`, but do not end a word.
 _SIGNS = "\u0900-\u0963\u0966-\u096f\u0971-\u0dff"
+_LETTERS = re.compile(f"[{''.join(_SPECIAL)}]")
 _DENSE = re.compile(f"[{_DENSE_RANGES}]+")
-_GAP = f"(?![{_DENSE_RANGES}{_SIGNS}])[\\W_]"
-_BETWEEN = re.compile(f"(?:{_GAP})+")
+_BETWEEN = re.compile(f"[^\\w {_DENSE_RANGES}{_SIGNS}]+")
 
 
 def fold(text: str) -> str:
     """`text` without what does not count for finding: case, accents, width."""
-    if text.isascii():
-        return text.lower()
-    text = unicodedata.normalize("NFKD", text.translate(_SPECIAL))
-    return unicodedata.normalize("NFC", _MARKS.sub("", text).casefold())
+    return text.lower() if text.isascii() else _by_runs(text, str.lower, _fold_run)
 
 
 def words(text: str) -> str:
@@ -53,9 +54,51 @@ def words(text: str) -> str:
 
     A run of n dense characters gives its n - 1 pairs and its last character.
     """
-    if text.isascii():
-        return text.lower().translate(_ASCII)
-    return _DENSE.sub(_pairs, _BETWEEN.sub(" ", fold(text)))
+    return (
+        _plain_words(text.replace("\0", " "))
+        if text.isascii()
+        else _by_runs(text, _plain_words, _words_of_run)
+    )
+
+
+def _by_runs(text: str, plain: Callable[[str], str], run: Callable[[str], str]) -> str:
+    """`plain` of what is ASCII, all at once, and `run` of each stretch that is not.
+
+    Python is fast with strings of ASCII alone; nothing folds across the border of a run.
+    """
+    parts = _RUNS.split(text.replace("\0", " "))
+    parts[::2] = plain("\0".join(parts[::2])).split("\0")
+    parts[1::2] = map(run, parts[1::2])
+    return "".join(parts)
+
+
+def _plain_words(text: str) -> str:
+    return text.lower().translate(_ASCII)
+
+
+@lru_cache(10_000)
+def _short(run: str) -> tuple[str, str]:
+    """A run folded, and its words: most runs are an accented letter or a dash."""
+    folded = unicodedata.normalize("NFKD", _LETTERS.sub(_letter, run))
+    folded = unicodedata.normalize("NFC", _MARKS.sub("", folded).casefold())
+    return folded, _DENSE.sub(_pairs, _apart(folded))
+
+
+def _fold_run(run: str) -> str:
+    return (_short if len(run) < _CACHED else _short.__wrapped__)(run)[0]
+
+
+def _words_of_run(run: str) -> str:
+    return (_short if len(run) < _CACHED else _short.__wrapped__)(run)[1]
+
+
+def _letter(match: re.Match[str]) -> str:
+    return _SPECIAL[match[0]]
+
+
+def _apart(folded: str) -> str:
+    """Folded text with blanks for what stands between words."""
+    return _BETWEEN.sub(" ", folded.replace("_", " "))
 
 
 def query_words(text: str) -> tuple[list[str], bool]:
@@ -66,7 +109,7 @@ def query_words(text: str) -> tuple[list[str], bool]:
     """
     if text.isascii():
         return words(text).split(), False
-    runs = [run for part in _BETWEEN.sub(" ", fold(text)).split() for run in _runs(part)]
+    runs = [run for part in _apart(fold(text)).split() for run in _runs(part)]
     found: list[str] = []
     begins = False
     for at, (dense, run) in enumerate(runs):
@@ -82,10 +125,10 @@ def query_words(text: str) -> tuple[list[str], bool]:
 
 def pattern(text: str, *, begins: bool) -> re.Pattern[str] | None:
     """Where a term stands in folded text, for marking it; None when it has no words."""
-    parts = [run for part in _BETWEEN.sub(" ", fold(text)).split() for run in _runs(part)]
+    parts = [run for part in _apart(fold(text)).split() for run in _runs(part)]
     if not parts:
         return None
-    between = f"(?:{_GAP})*"
+    between = f"(?:[^\\w{_DENSE_RANGES}{_SIGNS}]|_)*"
     body = between.join(re.escape(run) for _, run in parts)
     before = "" if parts[0][0] else r"(?<![^\W_])"
     after = "" if begins or parts[-1][0] else r"(?![^\W_])"

@@ -13,7 +13,7 @@ from loop_core.errors import InvalidArgument
 from loop_core.model import Piece
 from loop_core.search.query import Query, parse
 from loop_core.search.result import snippet
-from loop_core.search.units import Matcher, Unit
+from loop_core.search.units import Matcher, Unit, raw_filter
 from loop_core.search.words import fold, query_words, words
 
 SCRIPTS = (
@@ -167,6 +167,28 @@ def test_a_match_is_marked_where_it_stands(text: str, typed: str) -> None:
         assert set(marked) & {w for word in term.words for w in (word, word[:1], word[-1:])} or any(
             word in "".join(marked) for word in term.words
         )
+
+
+def test_what_may_fold_to_ascii_is_never_filtered_away() -> None:
+    wanted = raw_filter(parse("needle"), exact=True)
+    assert wanted is not None
+    assert not wanted(b'{"text":"a haystack"}')
+    missed = []
+    for code in range(128, 0x110000):
+        if 0xD800 <= code < 0xE000:
+            continue
+        folded = fold(f"x{chr(code)}y")[1:-1]
+        if (not folded or any(c.isascii() and c.isalnum() for c in folded)) and not wanted(
+            chr(code).encode()
+        ):
+            missed.append(hex(code))
+    assert not missed
+    assert not wanted("锁 ガラス “quoted” — ✓ │".encode())
+
+
+@given(st.text(SCRIPTS + "\0", max_size=60))
+def test_stretches_fold_like_the_whole(text: str) -> None:
+    assert words(text).split() == words(f" é\n{text}").split()[1:]
 
 
 def test_a_match_far_into_text_is_shown() -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from loop_core.actions import Actions
-from loop_core.errors import Refused, SessionNotFound
+from loop_core.errors import ReadOnly, Refused, SessionNotFound
 from loop_core.journal import Journal
 from loop_core.library import Library
 from loop_core.model import (
@@ -325,6 +325,17 @@ class Service:
     ) -> Outcome:
         """Remove for good what is in the trash or archived; anything else only by `force`."""
         return self.actions.purge(keys, progress, force=force)
+
+    def purge_leftover(self, path: str) -> None:
+        """Remove what a killed deletion of ours left, once it had taken effect.
+
+        Raises ReadOnly, Refused for anything else, StorageFailed.
+        """
+        from loop_core.loop.recovery import purge_leftover
+
+        if self.read_only:
+            raise ReadOnly("nothing is removed with --read-only", path)
+        purge_leftover(path)
 
     def undo(self) -> Outcome:
         """Take the last action on the stores now open back."""

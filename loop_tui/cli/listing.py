@@ -53,6 +53,8 @@ def run(context: Context, arguments: Namespace) -> int:
     if arguments.json:
         for row in rows:
             output.json(row_object(row, names.get(row.project, "")))
+    elif arguments.view == "problems" and rows:
+        _print_problems(context, rows)
     elif rows:
         _print(context, rows, names)
     _explain(context, rows)
@@ -96,6 +98,19 @@ def _print(context: Context, rows: Sequence[SessionRow], names: dict[str, str]) 
         flexible=5,
         right=(1, 2, 3),
         styles=["strong" if row.unread else "muted" if row.archived else "" for row in rows],
+    )
+
+
+def _print_problems(context: Context, rows: Sequence[SessionRow]) -> None:
+    """What is wrong and where, not what the session is about."""
+    context.output.table(
+        ("problem", "line", "path"),
+        [
+            (row.problem or "", "" if row.problem_line is None else str(row.problem_line), row.path)
+            for row in rows
+        ],
+        flexible=0,
+        right=(1,),
     )
 
 

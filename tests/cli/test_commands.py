@@ -400,6 +400,25 @@ def test_purge_of_an_archived_session_and_by_force(run: Run, demo: Path) -> None
     assert not {archived["id"], active["id"]} & left
 
 
+def test_purge_removes_what_an_interrupted_deletion_left(run: Run, demo: Path) -> None:
+    collection = Path(healthy(rows(run, demo))["path"]).parent.parent
+    rest = collection / ".delete-loop-tui-0c2d9a1e-0000-4000-8000-000000000000"
+    rest.mkdir()
+    (rest / "messages.jsonl").write_text("staged")
+    foreign = collection / ".delete-0c2d9a1e-0000-4000-8000-000000000001"
+    foreign.mkdir()
+    said = run("list", "--view", "problems", on=demo)
+    assert "loop-tui purge" in said.out + said.err
+    assert run("purge", str(rest), on=demo).status == 2  # nobody to ask
+    assert run("purge", str(rest), "--yes", "--read-only", on=demo).status == 1
+    assert rest.is_dir()
+    done = run("purge", str(rest), "--yes", "--json", on=demo)
+    assert done.objects == [{"id": str(rest), "done": True, "error": None}]
+    assert not rest.exists()
+    assert run("purge", str(foreign), "--yes", on=demo).status == 1
+    assert foreign.is_dir()
+
+
 # --- resume, paths, demo
 
 

@@ -8,6 +8,9 @@ from loop_core import fsio
 
 __all__ = ["Listed", "forms_of", "list_folder"]
 
+#: A deletion of ours that a kill left; see `recovery`.
+OUR_DELETION = ".delete-loop-tui-"
+_OUR_DELETION = "what an interrupted deletion left; loop-tui purge with this path removes it"
 _LEFTOVER = "a temporary file another program left"
 
 
@@ -60,7 +63,9 @@ def _file(entry: os.DirEntry[str], listed: Listed) -> None:
 
 def _hidden(name: str, listed: Listed) -> None:
     """Loop ignores such names; staging of others is shown, ours is recovered elsewhere."""
-    if name.startswith(".delete-"):
+    if name.startswith(OUR_DELETION):
+        listed.oddities.append((name, _OUR_DELETION, "leftover"))
+    elif name.startswith(".delete-"):
         listed.oddities.append((name, "an unfinished deletion", "leftover"))
     elif name.endswith(".tmp") and not fsio.is_our_temporary(name):
         listed.oddities.append((name, _LEFTOVER, "leftover"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import unicodedata
-from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from typing import Literal
 
@@ -23,7 +22,7 @@ from loop_core.model import (
 )
 from loop_core.sanitize import safe_line
 from loop_core.search.query import Query, Role, Term
-from loop_core.search.words import fold, pattern
+from loop_core.search.words import fold, origin, pattern
 
 __all__ = ["LeftOut", "RoundHit", "SearchResult", "SessionHits", "Snippet", "excerpt", "of_round"]
 
@@ -130,7 +129,8 @@ def _spans(text: str, query: Query, *, exact: bool) -> list[tuple[int, int]]:
             window = text[begin : begin + _WINDOW]
             span = find(fold(window))
             if span is not None:
-                found.append(_unfolded(window, begin, span))
+                first, last = origin(window, span[0]), origin(window, span[1] - 1)
+                found.append((begin + first, begin + last + 1))
                 break
     return sorted(found)
 
@@ -157,19 +157,6 @@ def _finder(term: Term, *, exact: bool) -> Find | None:
         return None if match is None or match.start() == match.end() else match.span()
 
     return search
-
-
-def _unfolded(window: str, begin: int, span: tuple[int, int]) -> tuple[int, int]:
-    """Where a range of folded text comes from; folding may change the number of characters."""
-    ends: list[int] = []
-    length = 0
-    for char in window:
-        length += 1 if char.isascii() else len(fold(char))
-        ends.append(length)
-        if length >= span[1]:
-            break
-    start = bisect_right(ends, span[0])
-    return begin + start, begin + len(ends)
 
 
 def of_round(one: Round) -> Iterator[Piece]:

@@ -28,7 +28,7 @@ def scan_session(
     query: Query,
     *,
     exact: bool = False,
-    most: int = 20,
+    most: int = 5,
     cancelled: Cancelled = never_cancelled,
 ) -> Found:
     """Hold the query against one session's title and rounds; keeps the first `most` hits.

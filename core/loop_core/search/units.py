@@ -20,6 +20,7 @@ __all__ = ["TITLE_ROUND", "Matcher", "Unit", "raw_filter", "units"]
 TITLE_ROUND = -2
 _LIMIT = 16 << 20  # characters; a longer round falls into several units
 _ESCAPED = re.compile(rb"\\u(?!00[01])")
+_ASCII_BYTES = bytes(range(128))
 # Characters whose folded form holds an ASCII letter or digit, or vanishes, in UTF-8: accented
 # and other Latin, combining marks, small, raised, ringed and full-width forms.
 _MAY_BE_ASCII = re.compile(
@@ -139,12 +140,12 @@ def raw_filter(query: Query, *, exact: bool) -> Callable[[bytes], bool] | None:
     plain = all(needle.isascii() for needle in needles)
 
     def wanted(line: bytes) -> bool:
-        if b"\\u" in line and _ESCAPED.search(line):
-            return True
-        if not line.isascii() and (not plain or _MAY_BE_ASCII.search(line)):
-            return True
         low = line.lower()
-        return any(needle in low for needle in look)
+        if any(needle in low for needle in look) or (b"\\u" in low and _ESCAPED.search(low)):
+            return True
+        if line.isascii():
+            return False
+        return not plain or bool(_MAY_BE_ASCII.search(line.translate(None, _ASCII_BYTES)))
 
     return wanted
 

@@ -14,7 +14,7 @@ import unicodedata
 from collections.abc import Callable
 from functools import lru_cache
 
-__all__ = ["BREAK", "fold", "pattern", "query_words", "words"]
+__all__ = ["BREAK", "fold", "origin", "pattern", "query_words", "words"]
 
 #: A word no text contains: it keeps phrases from reaching over the border of two pieces.
 BREAK = "\ue000"
@@ -59,6 +59,26 @@ def words(text: str) -> str:
         if text.isascii()
         else _by_runs(text, _plain_words, _words_of_run)
     )
+
+
+def origin(text: str, at: int) -> int:
+    """Which character of `text` gives character `at` of its folded form."""
+    source = 0
+    for number, part in enumerate(_RUNS.split(text)):
+        count = len(_fold_run(part)) if number % 2 else len(part)
+        if at < count:
+            break
+        at, source = at - count, source + len(part)
+    else:
+        return max(len(text) - 1, 0)
+    if number % 2 == 0:
+        return source + at
+    for char in part:
+        at -= len(fold(char))
+        if at < 0:
+            break
+        source += 1
+    return min(source, len(text) - 1)
 
 
 def _by_runs(text: str, plain: Callable[[str], str], run: Callable[[str], str]) -> str:

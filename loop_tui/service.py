@@ -358,16 +358,16 @@ class Service:
 
     # --- naming a session
 
-    def resolve(self, text: str) -> SessionKey:
+    def resolve(self, text: str, *, put_away: bool = False) -> SessionKey:
         """The session meant by an id, an unambiguous id prefix, or a path.
 
-        Sessions in the trash answer only when no other session does. Raises
-        SessionNotFound, or InvalidArgument that names the candidates. Scans when nothing
-        was scanned yet.
+        Sessions in the trash answer only when no other session does; with `put_away` those
+        in the archive or the trash come first. Raises SessionNotFound, or InvalidArgument
+        that names the candidates. Scans when nothing was scanned yet.
         """
         if not self._scanned:
             self.scan()
-        return resolve(self.library.snapshot.rows, text)
+        return resolve(self.library.snapshot.rows, text, put_away=put_away)
 
     # --- inside
 

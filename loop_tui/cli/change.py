@@ -52,7 +52,7 @@ def _apply(context: Context, arguments: Namespace, do: str) -> int:
     from loop_core.model import Intent
     from loop_core.outcome import Outcome
 
-    keys, missed = context.find_all(arguments.sessions_named)
+    keys, missed = context.find_all(arguments.sessions_named, put_away=do == "restore")
     service, progress = context.service, _progress(context)
     force = getattr(arguments, "force", False)
     if not keys:

@@ -105,15 +105,16 @@ class Context:
 
     # --- sessions
 
-    def find(self, text: str) -> SessionRow:
+    def find(self, text: str, *, put_away: bool = False) -> SessionRow:
         """The one session `text` names. Raises a LoopError that says why there is none.
 
-        A path outside the stores opens the collection or workspace it lies in.
+        A path outside the stores opens the collection or workspace it lies in. With
+        `put_away` sessions in the archive or the trash are meant before others.
         """
         from loop_tui.cli.places import outside
 
         try:
-            key = self.service.resolve(text)
+            key = self.service.resolve(text, put_away=put_away)
         except SessionNotFound:
             place = outside(text)
             if place is None:
@@ -121,22 +122,24 @@ class Context:
             source, folder = place
             (self._collections if source == "loop" else self._workspaces).append(folder)
             self._close_service()
-            key = self.service.resolve(text)
+            key = self.service.resolve(text, put_away=put_away)
         row = self.service.row(key)
         if row is None:
             raise SessionNotFound(f"no session {text!r}")
         return row
 
-    def find_all(self, texts: Sequence[str]) -> tuple[list[SessionKey], list[tuple[str, str]]]:
+    def find_all(
+        self, texts: Sequence[str], *, put_away: bool = False
+    ) -> tuple[list[SessionKey], list[tuple[str, str]]]:
         """Keys without repetition, and the words that name nothing with the reason."""
         missed: list[tuple[str, str]] = []
         for text in texts:  # opening a collection on the way must not lose earlier keys
             try:
-                self.find(text)
+                self.find(text, put_away=put_away)
             except LoopError as error:
                 missed.append((text, reason_of(error)))
         wrong = {text for text, _ in missed}
-        found = [self.find(text).key for text in texts if text not in wrong]
+        found = [self.find(text, put_away=put_away).key for text in texts if text not in wrong]
         return list(dict.fromkeys(found)), missed
 
     # --- asking

@@ -24,7 +24,7 @@ def run(context: Context, arguments: Namespace) -> int:
 
     rests = [text for text in arguments.sessions_named if _is_rest(text)]
     named = [text for text in arguments.sessions_named if text not in rests]
-    keys, missed = context.find_all(named)
+    keys, missed = context.find_all(named, put_away=True)
     if (keys or rests) and not arguments.yes:
         _name_them(context, named, {text for text, _ in missed})
         for path in rests:
@@ -67,7 +67,7 @@ def _name_them(context: Context, texts: list[str], missed: set[str]) -> None:
 
     for text in texts:
         if text not in missed:
-            row = context.find(text)
+            row = context.find(text, put_away=True)
             context.output.words(f"  {row.id}  {shown_title(row)}")
 
 

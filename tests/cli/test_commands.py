@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from argparse import Namespace
@@ -345,6 +346,24 @@ def test_trash_restore_undo_redo(run: Run, demo: Path) -> None:
     assert in_trash()
     assert run("redo", on=demo).status == 0
     assert not in_trash()
+
+
+def test_what_is_put_away_is_meant_where_its_id_exists_again(run: Run, demo: Path) -> None:
+    """Restore refuses instead of doing nothing; purge leaves the new session alone."""
+    row = healthy(rows(run, demo))
+    folder = Path(row["path"]).parent
+    copy = demo / "copy"
+    shutil.copytree(folder, copy)
+    assert run("trash", row["id"], on=demo).status == 0
+    copy.rename(folder)
+    for named in (row["id"], row["id"][:12]):
+        result = run("restore", named, "--json", on=demo)
+        assert result.status == 1
+        assert not result.objects[0]["done"]
+        assert "exists" in result.objects[0]["error"]
+    assert run("purge", row["id"], "--yes", "--force", on=demo).status == 0
+    assert rows(run, demo, "--view", "trash") == []
+    assert folder.is_dir()
 
 
 def test_undo_says_when_there_is_nothing(run: Run, demo: Path) -> None:

@@ -26,7 +26,16 @@ from loop_core.errors import LoopError, reason_of
 from loop_core.model import SessionKey, Snapshot
 from loop_core.sanitize import safe_line
 from loop_tui import text
-from loop_tui.commands import BY_ID, FOOTER, FOOTER_TRASH, Context, Pane, key_label, keys_of
+from loop_tui.commands import (
+    BY_ID,
+    FOOTER,
+    FOOTER_TRASH,
+    Context,
+    Pane,
+    elsewhere,
+    key_label,
+    keys_of,
+)
 from loop_tui.keys import bindings_of
 from loop_tui.messages import Progressed, SnapshotReady, WatchState
 from loop_tui.screens.places import Places
@@ -124,6 +133,7 @@ class BrowserScreen(Screen[None]):
         self._last_key = 0.0
         self._closed_at = 0.0
         self._covered = False  # a dialog lies above
+        self._refusal: Toast | None = None
         self._arranged = Size(0, 0)
         self._preview: Timer | None = None
         self._toast_timer: Timer | None = None
@@ -221,12 +231,24 @@ class BrowserScreen(Screen[None]):
         context = self.context()
         reason = BY_ID[name].enabled(context)
         if reason is not None:
-            self.toast(reason, "warning")
+            self._refuse(reason)
             return
+        if self.status.toast is not None and self.status.toast is self._refusal:
+            self.clear_toast()  # the next key worked
         self._handlers[name](context)
 
-    def on_key(self) -> None:
+    def _refuse(self, reason: str) -> None:
+        self.toast(reason, "warning")
+        self._refusal = self.status.toast
+
+    def on_key(self, event: events.Key) -> None:
+        """A key of another pane says so (keys.md, rule 5); the others are the bindings'."""
         self._last_key = time.monotonic()
+        if isinstance(self.focused, Input):
+            return
+        name = event.character if event.is_printable and event.key != "space" else event.key
+        if name and (reason := elsewhere(self.pane, name, self.owner.keymap)):
+            self._refuse(reason)
 
     @on(FooterBar.Pressed)
     def _footer_pressed(self, event: FooterBar.Pressed) -> None:
@@ -439,10 +461,11 @@ class BrowserScreen(Screen[None]):
         first = not browse.snapshot.rows
         idle = time.monotonic() - self._last_key > IDLE_S
         browse.apply(snapshot, settle=first or idle)
-        if first and snapshot.rows:
-            browse.move_to(0)
+        # What the first scan finds goes above what it found before: until somebody is at
+        # the keys, the top of the list is what they look at.
+        top = first or (self.scanning and not self._last_key)
         self.scanning = self.scanning and not snapshot.complete
-        self.show_all()
+        self.show_all(top=top)
         row = browse.row
         if row is not None and before is not None and row.key == before.key and row != before:
             self.history.refresh_row(row)
@@ -494,7 +517,7 @@ class BrowserScreen(Screen[None]):
         self.browse.settle()
         self.show_rows()
         if said:
-            self.toast(f"Read again: {len(snapshot.rows):,} sessions")
+            self.toast(f"Read again: {self.header.sessions:,} active sessions")
 
     # --- messages from background work
 

@@ -400,11 +400,11 @@ class Driver:
         self._state = (len(self.app.service.calls), self.screen.status.toast)
 
     async def settle(self) -> None:
-        """Wait until the background work that changes things is done."""
-        for _ in range(100):
+        """Wait until the first scan and the background work that changes things are done."""
+        for _ in range(500):
             await self.pilot.pause(0.02)
             busy = [w for w in self.app.workers if w.group in ("act", "open", "scan", "details")]
-            if not busy:
+            if self.app.service is not None and not self.screen.scanning and not busy:
                 return
         raise AssertionError("still busy")
 

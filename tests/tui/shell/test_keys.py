@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -86,6 +87,7 @@ async def test_q_goes_back_and_quits_from_the_leftmost_pane(app: Any, drive: Any
     async with drive(app) as d:
         await d.press("3", "q")
         assert d.screen.pane == "sessions"
+        d.screen._closed_at = time.monotonic() + 5.0
         await d.press("q")
         assert d.screen.pane == "sessions"
         d.screen._closed_at = 0.0

@@ -174,9 +174,8 @@ def test_what_may_fold_to_ascii_is_never_filtered_away() -> None:
     assert wanted is not None
     assert not wanted(b'{"text":"a haystack"}')
     missed = []
-    for code in range(128, 0x110000):
-        if 0xD800 <= code < 0xE000:
-            continue
+    # Ideographs and Hangul, which fold to their like, and what is no character are left out.
+    for code in (*range(128, 0x3400), *range(0xA000, 0xAC00), *range(0xF900, 0x20000)):
         folded = fold(f"x{chr(code)}y")[1:-1]
         if (not folded or any(c.isascii() and c.isalnum() for c in folded)) and not wanted(
             chr(code).encode()

@@ -12,7 +12,7 @@ from loop_core import fsio
 from loop_core.errors import Conflict, InvalidArgument, Refused
 from loop_core.jsonvalue import dumps, loads
 from loop_core.loop.dates import now_iso
-from loop_core.loop.edits import edit_header, raw_value
+from loop_core.loop.edits import Written, edit_header, raw_value
 from loop_core.loop.envelope import parse_envelope, parse_header
 from loop_core.loop.membership import change_members, members_of
 from loop_core.loop.paths import ARCHIVE_FILE, is_session_id
@@ -92,14 +92,19 @@ def _title_edit(before: str | None, value: object) -> tuple[Edit, ...]:
     return (Edit("title", before, after),)
 
 
-def perform(change: Change, row: SessionRow, collection: str) -> None:
-    """Make every edit of `change`. Raises Conflict and what the guarded writes raise."""
+def perform(change: Change, row: SessionRow, collection: str) -> Written | None:
+    """Make every edit of `change`; what became of the metadata, None when it was not concerned.
+
+    Raises Conflict and what the guarded writes raise.
+    """
     members = [edit for edit in change.edits if edit.field == ARCHIVE_FILE]
     header = [edit for edit in change.edits if edit.field != ARCHIVE_FILE]
+    written = None
     if header:
-        edit_header(row.path, header, "loop2" if row.form == "loop2" else "loop3")
+        written = edit_header(row.path, header, "loop2" if row.form == "loop2" else "loop3")
     for edit in members:
         _change_membership(edit, row, collection)
+    return written
 
 
 def _change_membership(edit: Edit, row: SessionRow, collection: str) -> None:

@@ -17,6 +17,7 @@ from loop_core.loop.archived import Archived
 from loop_core.loop.folder_listing import forms_of, list_folder
 from loop_core.loop.folders import Folders
 from loop_core.loop.known import Place, Sessions
+from loop_core.loop.ours import Ours
 from loop_core.loop.probe import open_folder
 from loop_core.model import Problem, SessionRow
 from loop_core.store import Cancelled
@@ -32,10 +33,10 @@ _STEP = 256
 class Collection:
     """The rows and problems of one folder. Not thread-safe: its store holds a lock."""
 
-    def __init__(self, place: Place, folders: Folders) -> None:
+    def __init__(self, place: Place, folders: Folders, ours: Ours) -> None:
         self.place = place
         self.only: set[str] | None = None  # directories that are sessions; None: all
-        self.sessions = Sessions(place, folders)
+        self.sessions = Sessions(place, folders, ours)
         self._archived = Archived(place.store, place.path)
         self._oddities: list[Problem] = []
         self._unpublished: set[str] = set()

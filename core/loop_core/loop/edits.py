@@ -38,11 +38,15 @@ ATTEMPTS = 8  # each one more commit of another program between our read and our
 
 
 class Written(NamedTuple):
-    """What the metadata is now: its text (meta.json, or line 1), and the file's stamp."""
+    """What the metadata is now: its text (meta.json, or line 1), and the file's stamp.
+
+    `before` is the stamp of what was read for it.
+    """
 
     raw: bytes
     stamp: Stamp
     changed: bool
+    before: Stamp
 
 
 def edit_header(path: str | os.PathLike[str], edits: Sequence[Edit], form: Form) -> Written:
@@ -121,9 +125,10 @@ def _change_file(path: str, change: Callable[[bytes], bytes]) -> Written:
     parse_envelope(raw, path)
     new = change(raw)
     if new == raw:
-        return Written(raw, stamp, changed=False)
+        return Written(raw, stamp, changed=False, before=stamp)
     parse_envelope(new, path)
-    return Written(new, fsio.exchange(path, new, expected=raw, follow=True), changed=True)
+    now = fsio.exchange(path, new, expected=raw, follow=True)
+    return Written(new, now, changed=True, before=stamp)
 
 
 # --- version 2
@@ -136,12 +141,13 @@ def _change_first_line(path: str, change: Callable[[bytes], bytes]) -> Written:
     legacy = published(path, lambda: parse_legacy(path))
     new = change(legacy.raw)
     if new == legacy.raw:
-        return Written(new, stamp, changed=False)
+        return Written(new, stamp, changed=False, before=stamp)
     if b"\n" in new:
         raise InvalidSession(path, "a version-2 header has to stay on one line")
     parse_header(new, path, legacy.line)
     content = _with_header(path, legacy, new)
-    return Written(new, fsio.exchange(path, content, expected=stamp, follow=True), changed=True)
+    now = fsio.exchange(path, content, expected=stamp, follow=True)
+    return Written(new, now, changed=True, before=stamp)
 
 
 def _with_header(path: str, legacy: Legacy, header: bytes) -> Iterator[bytes]:

@@ -12,6 +12,7 @@ from msgspec import Struct
 from loop_core.errors import StorageFailed, UnsupportedSession
 from loop_core.loop.folders import Folders
 from loop_core.loop.heads import Head, head_of, read_head
+from loop_core.loop.ours import Ours
 from loop_core.loop.paths import MESSAGES_FILE, META_FILE, is_session_id
 from loop_core.loop.probe import is_gone, read_at, read_first_line, stat_at
 from loop_core.loop.quick import Quick, quick_row, read_quickly
@@ -58,9 +59,10 @@ class Sessions:
     `members` are the archived ids, `traced` the ids with traces, both set before looking.
     """
 
-    def __init__(self, place: Place, folders: Folders) -> None:
+    def __init__(self, place: Place, folders: Folders, ours: Ours) -> None:
         self.place = place
         self.folders = folders
+        self.ours = ours
         self.known: dict[str, Known] = {}
         self.unsupported: dict[str, Stamp | None] = {}
         self.members: frozenset[str] = frozenset()
@@ -130,10 +132,7 @@ class Sessions:
         if stem in self.unsupported:
             del self.unsupported[stem]
         place = self.place
-        changed = stamp.mtime_ns
-        if messages is not None and messages.mtime_ns > changed:
-            changed = messages.mtime_ns
-        changed //= 1_000_000
+        changed = self.ours.changed_ms(path, stamp, messages)
         session = file.header.id
         project, missing = self.folders.place_of(file.header.cwd, place.path, named=place.named)
         row = quick_row(
@@ -204,8 +203,7 @@ class Sessions:
         self.unsupported.pop(stem, None)
         peek, place = seen.peek, self.place
         stamp, messages = stamps
-        changed = max(stamp.mtime_ns if stamp else 0, messages.mtime_ns if messages else 0)
-        changed //= 1_000_000
+        changed = self.ours.changed_ms(path, stamp, messages)
         session = peek.id or stem
         project, missing = self.folders.place_of(peek.cwd, place.path, named=place.named)
         row = make_row(
@@ -254,9 +252,15 @@ class Sessions:
         missing = row.cwd is not None and self.folders.folder(row.cwd).missing
         owned = row.id in self.traced and self._owned(row.id, row.changed_ms)
         if row.archived != archived or row.folder_missing != missing or row.owner_live != owned:
-            known.row = msgspec.structs.replace(
+            row = msgspec.structs.replace(
                 row, archived=archived, folder_missing=missing, owner_live=owned
             )
+        if self.ours:
+            # Another thread may have met our write before it was noted.
+            changed = self.ours.changed_ms(row.path, known.stamp, known.messages)
+            if row.changed_ms != changed:
+                row = msgspec.structs.replace(row, changed_ms=changed)
+        known.row = row
 
     def _owned(self, session: str, changed_ms: int) -> bool:
         """Whether a live process holds the traces; asked only of sessions of the last day."""

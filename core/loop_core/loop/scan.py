@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from loop_core.loop.collection import Collection
 from loop_core.loop.folders import Folders, read_names
 from loop_core.loop.known import Place
+from loop_core.loop.ours import Ours
 from loop_core.loop.paths import ARCHIVE_FILE, META_FILE, is_session_id
 from loop_core.loop.trashed import Trashed
 from loop_core.model import Problem, Project, SessionRow, StoreScan
@@ -34,6 +35,7 @@ class Scanner:
         self.sessions = os.path.join(root, "sessions") if agent else root
         self.traces = traces
         self.folders = Folders(store)
+        self.ours = Ours()
         self.collections: dict[str, Collection] = {}
         self._problem: Problem | None = None
         self._trash = Trashed(store, self.trash_dir, self.folders, None if agent else root)
@@ -200,7 +202,7 @@ class Scanner:
         collection = self.collections.get(path)
         if collection is None:
             place = Place(self.store, path, ref, named, self.traces_in(path))
-            collection = self.collections[path] = Collection(place, self.folders)
+            collection = self.collections[path] = Collection(place, self.folders, self.ours)
         collection.only = only
 
     def _drop_but(self, paths: set[str]) -> None:

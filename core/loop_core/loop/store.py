@@ -255,7 +255,9 @@ class LoopStore:
         row = self._now(change.key)
         if row.id != change.id:
             raise Refused("another session is stored there now", row.path)
-        changes.perform(change, row, self._scanner.collection_of(row))
+        written = changes.perform(change, row, self._scanner.collection_of(row))
+        if written is not None:
+            self._scanner.ours.note(row, written)
         return self._now(change.key)
 
     def plan_trash(self, key: SessionKey, *, force: bool = False) -> TrashPlan:  # noqa: ARG002

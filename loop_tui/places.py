@@ -91,6 +91,7 @@ def open_stores(options: Options, own: OwnPlaces) -> list[SessionStore]:
                 trace_root=options.trace_dir,
                 read_only=options.read_only,
                 cache_dir=os.path.join(own.cache, "rounds"),
+                titles=options.titles,
             )
             stores.append(store)
     if not options.no_craft:

@@ -55,7 +55,8 @@ class Options(Struct, frozen=True, kw_only=True):
 
     `agent_dir` None: Loop's own rule. `sessions` are more Loop collections. `craft_dirs`
     empty: the configuration directories Craft-Agents itself would use. `base` holds this
-    instance's own settings, journal and cache instead of the XDG directories.
+    instance's own settings, journal and cache instead of the XDG directories. With `titles`
+    False a scan leaves out the titles that only a history tells; `refresh` brings them.
     """
 
     agent_dir: str | None = None
@@ -67,6 +68,7 @@ class Options(Struct, frozen=True, kw_only=True):
     read_only: bool = False
     poll: bool = False
     base: str | None = None
+    titles: bool = True
 
 
 class Service:

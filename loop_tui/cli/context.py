@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -31,6 +31,8 @@ class Context:
         self._closing = ExitStack()
         self._service: Service | None = None
         self._scanned = False
+        #: False, set before the first look: no history is read for the titles of all rows.
+        self.titles = True
         self._demo: Path | None = None
         self._collections: list[str] = []
         self._workspaces: list[str] = []
@@ -65,6 +67,7 @@ class Context:
             read_only=given.read_only,
             poll=given.poll,
             base=str(demo / "own") if demo is not None else None,
+            titles=self.titles,
         )
 
     def demo(self) -> Path | None:
@@ -142,6 +145,13 @@ class Context:
         found = [self.find(text, put_away=put_away).key for text in texts if text not in wrong]
         return list(dict.fromkeys(found)), missed
 
+    def titled(self, rows: Iterable[SessionRow]) -> tuple[SessionRow, ...]:
+        """The rows with the titles that were left out."""
+        chosen = tuple(rows)
+        if not self.titles:
+            self.service.refresh({row.path for row in chosen if _lacks_title(row)})
+        return tuple(self.service.row(row.key) or row for row in chosen)
+
     # --- asking
 
     def confirm(self, question: str, ask: Callable[[str], str] = input) -> bool:
@@ -153,6 +163,10 @@ class Context:
             return ask("Type yes to go on: ").strip().lower() in ("y", "yes")
         except EOFError:
             return False
+
+
+def _lacks_title(row: SessionRow) -> bool:
+    return row.source == "loop" and (row.title, row.problem, row.trashed_ms) == (None, None, None)
 
 
 def _absolute(path: str) -> str:

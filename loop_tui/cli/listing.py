@@ -41,6 +41,7 @@ def run(context: Context, arguments: Namespace) -> int:
     from loop_tui.cli.rows import project_names, row_object
     from loop_tui.state import select
 
+    context.titles = arguments.limit is None
     service, output = context.service, context.output
     snapshot = service.snapshot
     names = project_names(snapshot.projects)
@@ -49,7 +50,7 @@ def run(context: Context, arguments: Namespace) -> int:
     )
     if arguments.project is not None:
         rows = _of_project(rows, names, arguments.project)
-    rows = rows[: arguments.limit]
+    rows = context.titled(rows[: arguments.limit])
     if arguments.json:
         for row in rows:
             output.json(row_object(row, names.get(row.project, "")))

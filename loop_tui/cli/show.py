@@ -44,10 +44,12 @@ def configure(parser: ArgumentParser) -> None:
 
 
 def run(context: Context, arguments: Namespace) -> int:
+    context.titles = False
     row = context.find(arguments.session)
     if arguments.json:
         return _as_stored(context, row, arguments)
     page = context.service.page(row.key, before=arguments.before, rounds=arguments.rounds)
+    (row,) = context.titled([row])
     _print(context, row, page)
     _tell_damage(context, row.path, page.damage)
     return 0

@@ -17,6 +17,8 @@ from typing import Any
 import pytest
 
 from loop_core.errors import LoopError
+from loop_core.loop import known
+from loop_core.loop.heads import Head, read_head
 from loop_tui.cli import show
 from loop_tui.cli.context import Context
 from loop_tui.cli.output import Output
@@ -120,6 +122,27 @@ def test_the_limit_applies_after_the_project(run: Run, shared_demo: Path) -> Non
     found = rows(run, shared_demo, "--project", "LEDGER", "--limit", "2")
     assert len(found) == 2
     assert all("ledgerline" in str(row["cwd"]) for row in found)
+
+
+def test_no_history_is_read_for_titles_nobody_sees(
+    run: Run, shared_demo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """failures row 18: five rows cost at most five heads, and a page as stored none."""
+    whole = rows(run, shared_demo, "--view", "all", "--no-craft")
+    looked: list[str] = []
+
+    def counted(path: str, start: int, length: int) -> Head:
+        looked.append(path)
+        return read_head(path, start, length)
+
+    monkeypatch.setattr(known, "read_head", counted)
+    assert rows(run, shared_demo, "--view", "all", "--no-craft", "--limit", "5") == whole[:5]
+    assert len(looked) <= 5
+    looked.clear()
+    assert run("show", whole[0]["id"], "--json", on=shared_demo).status == 0
+    assert looked == []
+    rows(run, shared_demo, "--view", "all", "--no-craft")
+    assert looked
 
 
 def test_two_projects_of_one_name_show_their_parents(run: Run, shared_demo: Path) -> None:

@@ -28,8 +28,11 @@ _FIRST_STEP = 256
 class Scanner:
     """What is known of one place. Not thread-safe: the store holds a lock."""
 
-    def __init__(self, store: str, root: str, *, agent: bool, traces: str | None) -> None:
+    def __init__(
+        self, store: str, root: str, *, agent: bool, traces: str | None, titles: bool = True
+    ) -> None:
         self.store = store
+        self.titles = titles  # whether a scan reads the fallback titles
         self.root = root
         self.agent = agent
         self.sessions = os.path.join(root, "sessions") if agent else root
@@ -110,6 +113,8 @@ class Scanner:
                     return
             done += len(collection)
             yield done
+        if not self.titles:
+            return
         for collection in list(self.collections.values()):
             for _ in collection.resolve_titles(cancelled):
                 done += 256

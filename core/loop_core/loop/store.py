@@ -60,7 +60,8 @@ class LoopStore:
 
     With `collection` None a directory that holds sessions itself, and no ``sessions`` folder,
     is a collection. `trace_root` is the folder of trace directories (default: ``traces`` in
-    the agent directory); `cache_dir` holds rebuilt round indexes.
+    the agent directory); `cache_dir` holds rebuilt round indexes. With `titles` False a scan
+    reads metadata only; fallback titles come with `rescan` and `look`, of what these look at.
     """
 
     def __init__(
@@ -71,6 +72,7 @@ class LoopStore:
         trace_root: _StrPath | None = None,
         read_only: bool = False,
         cache_dir: _StrPath | None = None,
+        titles: bool = True,
     ) -> None:
         self._root = os.path.abspath(os.fspath(root))
         self.read_only = read_only
@@ -82,7 +84,7 @@ class LoopStore:
         self._id = f"{kind}:{self._root}"
         if cache_dir is None:
             cache_dir = platformdirs.user_cache_path("loop-tui", appauthor=False) / "rounds"
-        self._scanner = Scanner(self._id, self._root, agent=not named, traces=traces)
+        self._scanner = Scanner(self._id, self._root, agent=not named, traces=traces, titles=titles)
         self._reader = Reader(os.fspath(cache_dir))
         self._lock = threading.RLock()
         self._found = StoreScan(store=self._id)

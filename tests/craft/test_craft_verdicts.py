@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -183,12 +184,25 @@ def test_a_blank_first_line_is_read_only_when_the_file_is_one_value(tmp_path: Pa
         assert craft.read_session_jsonl(missing) is None
 
 
+@pytest.mark.parametrize("opening", ["<", "<edit_request>", "[file:", "[folder:", "[skill:a"])
+def test_a_preview_of_openings_alone_takes_no_time(opening: str) -> None:
+    """Text that opens tags and mentions and closes none: no time by the square of its length."""
+    from loop_core.craft.header import clean_text
+
+    text = opening * 20_000
+    began = time.process_time()
+    clean_text(text)
+    assert time.process_time() - began < 1
+
+
 @pytest.mark.parametrize(
     ("content", "preview"),
     [
         ("<edit_request>a\nb</edit_request> c <b>d</b>", "c d"),
         ("[skill:ns:x] [skill:y][source:z] e [file:a b.txt][folder:/q] f", "e f"),
         ("[skill:a:b:c] [Source:x]", "[skill:a:b:c] [Source:x]"),
+        ("[source:[skill:x]y] a [file:[source:x]] b", "a [file:] b"),
+        ("<edit_request> a </edit_request> <edit_request> b", "b"),
         ("a\u00a0\ufeff\u2028 b\u0085c", "a b\u0085c"),
         ("1 < 2 and 3 > 2", "1 2"),
         ("😀" * 80, "😀" * 75),

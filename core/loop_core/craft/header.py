@@ -90,12 +90,15 @@ _MODES = {
 _MODE_FIELDS = ("permissionMode", "previousPermissionMode")
 
 _JS_SPACE = "\t\n\v\f\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
-_EDIT_REQUEST = re.compile(r"<edit_request>.*?</edit_request>", re.DOTALL)
-_TAG = re.compile(r"<[^>]+>")
-_MENTION = re.compile(
-    r"\[skill:(?:[A-Za-z0-9_-]+:)?[A-Za-z0-9_-]+\]"
-    r"|\[source:[A-Za-z0-9_-]+\]"
-    r"|\[(?:file|folder):[^\]]+\]"
+#: What a preview leaves out and the text that ends it, in the application's order: what one
+#: step leaves behind may be a mention to the next.
+_LEFT_OUT = (
+    (re.compile(r"<edit_request>.*?</edit_request>", re.DOTALL), "</edit_request>"),
+    (re.compile(r"<[^>]+>"), ">"),
+    (re.compile(r"\[skill:(?:[A-Za-z0-9_-]+:)?[A-Za-z0-9_-]+\]"), "]"),
+    (re.compile(r"\[source:[A-Za-z0-9_-]+\]"), "]"),
+    (re.compile(r"\[file:[^\]]+\]"), "]"),
+    (re.compile(r"\[folder:[^\]]+\]"), "]"),
 )
 _SPACES = re.compile(f"[{_JS_SPACE}]+")
 
@@ -160,9 +163,12 @@ def utf16_cut(text: str, units: int) -> str:
 
 def clean_text(text: str) -> str:
     """Message text as the preview shows it, uncut: no tags, no mentions, single spaces."""
-    text = _EDIT_REQUEST.sub("", text)
-    text = _TAG.sub("", text)
-    text = _MENTION.sub("", text)
+    for pattern, closing in _LEFT_OUT:
+        # Behind the last closing text nothing matches, and looking there, from every opening
+        # one to the end, would take time that grows with the square of the length.
+        end = text.rfind(closing) + len(closing)
+        if end >= len(closing):
+            text = pattern.sub("", text[:end]) + text[end:]
     return _SPACES.sub(" ", text).strip(" ")
 
 

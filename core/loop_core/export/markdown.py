@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from loop_core.export.common import facts, seconds, size_of, title_of, when
@@ -22,6 +22,7 @@ from loop_core.sanitize import safe_line
 if TYPE_CHECKING:
     from loop_core.export.common import ExportSource
 
+_PARSED = 64_000  # characters; in longer text code is escaped as well
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
 _TAG = re.compile(r"<(?!https?://[^\s<>]+>)(?=[A-Za-z/!?])")
@@ -107,8 +108,33 @@ def fenced(text: str, language: str = "") -> str:
 def escape_html(text: str) -> str:
     """Markdown whose raw HTML outside code is escaped; code stays as it is.
 
-    A fence left open is closed, so that it swallows nothing of what follows.
+    A fence left open is closed, so that it swallows nothing of what follows. Whether what
+    looks like code is code is left to a parser: where it still finds raw HTML, code is
+    escaped as well.
     """
+    if not _TAG.search(text):
+        return _by_lines(text, str)
+    if len(text) <= _PARSED:
+        for escaped in (_by_lines(text, _outside_code), _by_lines(text, _everywhere)):
+            if not _raw_html(escaped):
+                return escaped
+    return _everywhere(_by_lines(text, str))
+
+
+def _raw_html(text: str) -> bool:
+    """Whether a renderer that lets HTML through would find some."""
+    from markdown_it import MarkdownIt
+
+    parser = MarkdownIt("commonmark", {"html": True})
+    return any(
+        token.type in ("html_block", "html_inline")
+        for outer in parser.parse(text)
+        for token in (outer, *(outer.children or ()))
+    )
+
+
+def _by_lines(text: str, outside: Callable[[str], str]) -> str:
+    """`outside` of each line that is not in a fence; an open fence is closed."""
     lines: list[str] = []
     fence: str | None = None
     for line in text.split("\n"):
@@ -121,15 +147,19 @@ def escape_html(text: str) -> str:
             fence = match[1]
             lines.append(line)
         else:
-            lines.append(_outside_code(line))
+            lines.append(outside(line))
     if fence is not None:
         lines.append(fence)
     return "\n".join(lines)
 
 
+def _everywhere(text: str) -> str:
+    return _TAG.sub("&lt;", text)
+
+
 def _outside_code(line: str) -> str:
     if len(line) > 20_000:
-        return _TAG.sub("&lt;", line)
+        return _everywhere(line)
     parts: list[str] = []
     at = 0
     for match in _CODE_SPAN.finditer(line):

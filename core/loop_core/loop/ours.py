@@ -28,10 +28,7 @@ class Ours:
     """The last write of ours to each session's metadata, by the path of that file."""
 
     def __init__(self) -> None:
-        self._writes: OrderedDict[str, _Write] = OrderedDict()
-
-    def __len__(self) -> int:
-        return len(self._writes)
+        self.writes: OrderedDict[str, _Write] = OrderedDict()
 
     def note(self, row: SessionRow, written: Written) -> None:
         """Take in a write to the metadata of `row`, which is the row from before it."""
@@ -41,10 +38,10 @@ class Ours:
         if written.before != row.stamp:
             # The owner wrote after the row was read: that was the last activity.
             changed = written.before.mtime_ns // 1_000_000
-        self._writes[row.path] = _Write(written.stamp, changed)
-        self._writes.move_to_end(row.path)
-        while len(self._writes) > _MOST:
-            self._writes.popitem(last=False)
+        self.writes[row.path] = _Write(written.stamp, changed)
+        self.writes.move_to_end(row.path)
+        while len(self.writes) > _MOST:
+            self.writes.popitem(last=False)
 
     def changed_ms(self, path: str, stamp: Stamp | None, messages: Stamp | None) -> int:
         """When the owner last changed a session: `stamp` of its metadata at `path`, `messages`
@@ -53,7 +50,7 @@ class Ours:
         changed = 0 if messages is None else messages.mtime_ns // 1_000_000
         if stamp is None:
             return changed
-        write = self._writes.get(path)
+        write = self.writes.get(path)
         if write is not None and write.stamp == stamp:
             return max(changed, write.changed_ms)
         return max(changed, stamp.mtime_ns // 1_000_000)

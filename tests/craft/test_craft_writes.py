@@ -463,3 +463,15 @@ def test_any_edit_is_undone_to_the_same_values(
     store.perform(change.inverse())
     assert header_of(file) == loads(raw.partition(b"\n")[0])
     assert file.read_bytes().partition(b"\n")[2] == body
+
+
+def test_a_change_of_what_has_no_file_says_why(app: Any, make_session: Make) -> None:
+    file = make_session()
+    store = app.store()
+    key = key_of(store, file)
+    file.rename(file.with_name("session.jsonl.tmp"))
+    with pytest.raises(Refused, match="restore brings it back"):
+        store.plan(key, Intent(do="pin"))
+    file.with_name("session.jsonl.tmp").unlink()
+    with pytest.raises(Refused, match=r"no session\.jsonl"):
+        store.plan(key, Intent(do="pin"))

@@ -13,9 +13,10 @@ from loop_core.craft.writes import QUEUED, Place, head_of, open_file
 from loop_core.errors import Refused, SessionNotFound, StorageFailed
 from loop_core.model import Capabilities, SessionRow, TrashMove, TrashPlan
 
-__all__ = ["UNDOES", "capabilities_of", "plan_trash"]
+__all__ = ["LONE", "UNDOES", "capabilities_of", "plan_trash"]
 
 UNDOES = "{}: it keeps this in memory and would undo the change at its next save"
+LONE = "only session.jsonl.tmp is left of this session; restore brings it back"
 _NO_RESUME = "Craft-Agents has no command that resumes a session; open it in the application"
 
 
@@ -63,7 +64,7 @@ def _why_not_at_all(row: SessionRow, *, read_only: bool) -> str | None:
     if row.linked:
         return "the folder is a symbolic link; change the session where it is"
     if os.path.basename(row.path) != SESSION_FILE:
-        return "only session.jsonl.tmp is left of this session; restore brings it back"
+        return LONE
     if row.stamp is None or (row.problem or "").startswith(_UNWRITABLE):
         return row.problem or "the session cannot be read"
     return None

@@ -11,7 +11,7 @@ import time
 from typing import Any
 
 from loop_core import jsonvalue
-from loop_core.craft.abilities import UNDOES
+from loop_core.craft.abilities import LONE, UNDOES
 from loop_core.craft.header import truthy
 from loop_core.craft.history import HistoryReader
 from loop_core.craft.records import lines_in, pieces_of
@@ -30,7 +30,7 @@ from loop_core.craft.writes import (
     same_json,
     to_text,
 )
-from loop_core.errors import InvalidArgument, Refused
+from loop_core.errors import InvalidArgument, Refused, SessionNotFound
 from loop_core.model import Change, Edit, Intent
 
 __all__ = ["last_final_id", "plan"]
@@ -52,7 +52,7 @@ def plan(place: Place, intent: Intent, history: HistoryReader) -> Change:
         return Change(key=place.key, id=os.path.basename(place.folder), path=path, edits=(RESCUE,))
     if owner is not None and intent.do in _UNDONE and not intent.force:
         raise Refused(UNDOES.format(owner.reason), place.folder)
-    fd, path = open_file(place.folder)
+    fd, path = _open(place.folder)
     try:
         size = os.fstat(fd).st_size
         head = head_of(fd, size, path)
@@ -74,6 +74,18 @@ def plan(place: Place, intent: Intent, history: HistoryReader) -> Change:
         title=name if isinstance(name, str) else None,
         edits=tuple(edits),
     )
+
+
+def _open(folder: str) -> tuple[int, str]:
+    """`open_file`, with the reason where the folder is there and its file is not."""
+    try:
+        return open_file(folder)
+    except SessionNotFound as error:
+        if is_lone(folder):
+            raise Refused(LONE, folder) from error
+        if os.path.isdir(folder):
+            raise Refused("no session.jsonl in this folder", folder) from error
+        raise
 
 
 def _wanted(place: Place, intent: Intent, head: Head, fd: int, size: int) -> dict[str, Any]:

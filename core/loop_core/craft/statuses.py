@@ -25,7 +25,7 @@ __all__ = [
 
 FALLBACK = "todo"
 _FIXED = ("todo", "done", "cancelled")
-_LIMIT = 1 << 20
+_LIMIT = 16 << 20
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2})?")
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 

@@ -113,7 +113,6 @@ class LoopTui(App[None]):
     def _after_first_paint(self) -> None:
         """Reading starts when there is something on the screen."""
         gc.enable()
-        gc.collect()
         gc.freeze()
         gc.set_threshold(10_000, 20, 50)
         faults = [self.settings_file.fault] if self.settings_file.fault else []
@@ -129,11 +128,14 @@ class LoopTui(App[None]):
 
     @work(exclusive=True, group="open")
     async def _open(self) -> None:
-        """Open and scan in a thread; rows appear in steps."""
+        """Open and scan in a thread; rows come in steps, recovery after them."""
         try:
             self.service = await asyncio.to_thread(self.opener)
             self.post_message(ServiceOpened(self.service))
             snapshot = await asyncio.to_thread(self.service.scan, self._scan_step)
+            if finished := await asyncio.to_thread(self.service.recover):
+                self.browser.toast(f"Finished after an interruption: {finished[0]}")
+                snapshot = await asyncio.to_thread(self.service.scan)
         except LoopError as error:
             self.post_message(ServiceFailed(reason_of(error)))
             return
@@ -148,9 +150,6 @@ class LoopTui(App[None]):
     @on(ServiceOpened)
     def _opened(self, event: ServiceOpened) -> None:
         self.read_only = self.read_only or bool(event.service.read_only)
-        recovered = tuple(event.service.recovered)
-        if recovered:
-            self.browser.toast(f"Finished after an interruption: {recovered[0]}")
         self.browser.show_all()
 
     @on(ServiceFailed)
@@ -211,7 +210,7 @@ def run(options: Options, *, ascii_only: bool = False, theme: str | None = None)
     def opener() -> Service:
         from loop_tui.service import Service
 
-        return Service.open(options)
+        return Service.open(options, recover=False)
 
     own = own_places(options.base)
     gc.disable()

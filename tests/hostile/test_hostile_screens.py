@@ -63,7 +63,7 @@ async def walking(
     options = Options(agent_dir=str(base / "loop"), craft_dirs=(str(base / "craft"),))
     settings = SettingsFile(os.path.join(os.environ["XDG_CONFIG_HOME"], "loop-tui"))
     settings.change(hint_seen=True, auto_read=False)
-    app = LoopTui(lambda: Service.open(options), settings)
+    app = LoopTui(lambda: Service.open(options, recover=False), settings)
     async with app.run_test(size=size) as pilot:
         walker = Walker(app, pilot, clean)
         for _ in range(500):

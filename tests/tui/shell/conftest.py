@@ -150,6 +150,9 @@ class FakeService:
             on_step(snapshot)
         return snapshot
 
+    def recover(self) -> tuple[str, ...]:
+        return self.recovered
+
     def refresh(self, paths: Iterable[str]) -> Snapshot:
         with self._lock:
             return self.publish()
@@ -270,6 +273,9 @@ class FakeService:
         return self._change(
             "trash", keys, lambda row: msgspec.structs.replace(row, trashed_ms=NOW_MS), progress
         )
+
+    def trash_warnings(self, keys: Any) -> list[str]:
+        return []
 
     def restore(self, keys: Any, progress: Any = None) -> Outcome:
         return self._change(

@@ -6,7 +6,9 @@ under them do no harm (keys.md, rule 6).
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Mapping
+from itertools import compress
 
 from loop_core.model import SessionKey, SessionRow, Snapshot
 from loop_tui.state.projects import full_names
@@ -52,8 +54,9 @@ class Browse:
         self.names: Mapping[str, str] = {}
         self._index: dict[SessionKey, int] = {}
         self._hay: dict[int, tuple[SessionRow, str]] = {}
-        self._found: tuple[str, tuple[SessionRow, ...]] = ("", ())
         self._base: tuple[SessionRow, ...] | None = None
+        self._base_hay: list[str] | None = None  # the text of every row of the base
+        self._found: tuple[str, tuple[SessionRow, ...], list[str]] = ("", (), [])
 
     # --- reading
 
@@ -199,7 +202,7 @@ class Browse:
 
     def _compute(self) -> tuple[SessionRow, ...]:
         if self._base is None:
-            self._found = ("", ())
+            self._found, self._base_hay = ("", (), []), None
             if (
                 self.sort == "activity"
                 and not self.reverse
@@ -230,11 +233,17 @@ class Browse:
         if not terms:
             return self._base
         # A longer text finds a part of what the shorter one found.
-        before, found = self._found
-        rows = found if before and self.text.startswith(before) else self._base
-        matching = tuple(row for row in rows if all(term in self._haystack(row) for term in terms))
-        self._found = (self.text, matching)
-        return matching
+        before, rows, texts = self._found
+        if not before or not self.text.startswith(before):
+            if self._base_hay is None:
+                self._base_hay = [self._haystack(row) for row in self._base]
+            rows, texts = self._base, self._base_hay
+        for term in terms:
+            kept = [term in text for text in texts]
+            if not all(kept):
+                rows, texts = tuple(compress(rows, kept)), list(compress(texts, kept))
+        self._found = (self.text, rows, texts)
+        return rows
 
     def _haystack(self, row: SessionRow) -> str:
         # By identity, which is cheaper than the key's hash; the row kept beside the text
@@ -252,6 +261,9 @@ class Browse:
 
     def _show(self, rows: tuple[SessionRow, ...]) -> None:
         """Make `rows` the list; a cursor whose row is gone goes to the next one that stayed."""
+        if len(rows) == len(self.shown) and all(map(operator.is_, rows, self.shown)):
+            self.shown, self.pending = rows, False
+            return
         index = {row.key: i for i, row in enumerate(rows)}
         if self.cursor not in index:
             self.cursor = self._heir(index) if rows else None

@@ -59,6 +59,7 @@ class HistoryReading(Widget):
         self.window: Window | None = None
         self.following = True
         self.read_total = 0  # messages when the end was last on the screen
+        self._damage = ""  # what the line about damage says
         self._serial = 0
         self._laid: _Laid = {}
         self._drawing = asyncio.Lock()
@@ -214,8 +215,10 @@ class HistoryReading(Widget):
         self.border_title = Content(clip(title, max(room, 1), self.glyphs.ellipsis))
         self.border_subtitle = Content(where)
         damage = "" if window is None else damage_text(window.damage)
-        self.notice.update(Content(f"{self.glyphs.damaged} {damage}" if damage else ""))
-        self.notice.set_class(bool(damage), "-shown")
+        if damage != self._damage:  # an update lays the screen out again
+            self._damage = damage
+            self.notice.update(Content(f"{self.glyphs.damaged} {damage}" if damage else ""))
+            self.notice.set_class(bool(damage), "-shown")
 
     @property
     def new_below(self) -> int:

@@ -7,11 +7,13 @@ says where the cursor's row went, and the list keeps it on the same line of the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Hashable, Sequence
 from typing import Any, ClassVar, Generic, TypeVar
 
 from rich.segment import Segment
 from textual import events
+from textual.cache import LRUCache
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
@@ -21,6 +23,8 @@ from loop_tui.roles import Roles, roles_of
 
 Item = TypeVar("Item")
 Span = tuple[str, str]  # text, role
+
+_STRIPS = 512
 
 
 class LineList(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False):
@@ -53,8 +57,11 @@ class LineList(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False
         self.items: Sequence[Item] = ()
         self.cursor = -1
         self.ascii_only = ascii_only
+        self.touched = 0.0  # when the mouse last did something here (monotonic)
         self._hover = -1
         self._roles: Roles | None = None
+        # Drawn lines. The item beside its strip is what keeps the item's id its own.
+        self._strips: LRUCache[tuple[Hashable, ...], tuple[Strip, Item]] = LRUCache(_STRIPS)
 
     # --- what subclasses say
 
@@ -67,6 +74,13 @@ class LineList(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False
         if index == self.cursor:
             return "cursor" if self.has_focus else "cursor.blurred"
         return self.plain_ground
+
+    def look(self, index: int) -> Hashable:  # noqa: ARG002 - for subclasses
+        """Whatever else, besides item, width and ground, decides how row `index` looks.
+
+        Rows with the same look are drawn once; None: drawn each time.
+        """
+        return None
 
     def selectable(self, index: int) -> bool:
         """Whether the cursor may rest on row `index`."""
@@ -86,15 +100,27 @@ class LineList(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False
         self.items = items
         self.cursor = cursor if items else -1
         self._hover = -1
-        height = len(items) * self.row_height
-        if height != self.virtual_size.height or self.virtual_size.width != self._width:
-            self.virtual_size = Size(self._width, height)
+        self._resize_content()
         if top:
             self.scroll_to(y=0, animate=False, force=True)
         elif keep_line and cursor >= 0:
             self.scroll_to(y=max(0, cursor * self.row_height - before), animate=False, force=True)
         self._reveal()
         self.refresh()
+
+    def _resize_content(self) -> None:
+        """Tell how many lines there are; only a scrollbar that comes or goes moves anything."""
+        size = Size(self._width, len(self.items) * self.row_height)
+        if size == self.virtual_size:
+            return
+        room = self.scrollable_content_region.height
+        if not (self.show_vertical_scrollbar and 0 < room < size.height):
+            self.virtual_size = size
+            return
+        # Assigned as usual it would lay out the whole screen, at every key of the filter.
+        self.set_reactive(LineList.virtual_size, size)
+        self.vertical_scrollbar.window_virtual_size = size.height
+        self.scroll_to(y=min(self.scroll_offset.y, self.max_scroll_y), animate=False, force=True)
 
     @property
     def _width(self) -> int:
@@ -163,6 +189,7 @@ class LineList(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False
 
     def notify_style_update(self) -> None:
         self._roles = None
+        self._strips.clear()
         super().notify_style_update()
 
     def render_line(self, y: int) -> Strip:
@@ -171,6 +198,17 @@ class LineList(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False
         if not 0 <= index < len(self.items):
             return Strip.blank(self.size.width, self.roles.rich("text", self.plain_ground))
         ground = self.ground(index)
+        look = self.look(index)
+        if look is None:
+            return self._draw(index, line, width, ground)
+        item = self.items[index]
+        drawn = (id(item), line, width, ground, look)
+        found = self._strips.get(drawn)
+        if found is None:
+            found = self._strips[drawn] = (self._draw(index, line, width, ground), item)
+        return found[0]
+
+    def _draw(self, index: int, line: int, width: int, ground: str) -> Strip:
         rich = self.roles.rich
         segments = [
             Segment(text, rich(role, ground))
@@ -207,6 +245,7 @@ class LineList(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False
 
     def on_click(self, event: events.Click) -> None:
         """A click moves the cursor; a click on the cursor's row, or a double one, opens it."""
+        self.touched = time.monotonic()
         index = self.row_at(event)
         if index < 0 or not self.selectable(index):
             return
@@ -214,6 +253,12 @@ class LineList(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False
             self.post_message(self.Chosen(self, index))
         else:
             self.move_to(index)
+
+    def on_mouse_scroll_down(self) -> None:
+        self.touched = time.monotonic()
+
+    def on_mouse_scroll_up(self) -> None:
+        self.touched = time.monotonic()
 
     def visible_rows(self) -> range:
         """The rows on screen."""

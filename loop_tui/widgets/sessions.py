@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from textwrap import wrap
 
 from rich.segment import Segment
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
+from textual.geometry import Size
+from textual.reactive import Reactive
 from textual.strip import Strip
 from textual.widgets import Input, Static
 
@@ -53,9 +55,15 @@ class SessionList(LineList[SessionRow]):
             return "marked"
         return ground
 
-    def spans(self, index: int, line: int, width: int) -> list[Span]:
+    def look(self, index: int) -> Hashable:
+        """The row's marks, the name of its project, and the time, as coarse as ages are."""
         row = self.items[index]
-        look = RowLook(
+        look = self._look(index)._replace(now_ms=self._clock() // _TICK_S)
+        return look, self.names.get(row.project, "")
+
+    def _look(self, index: int) -> RowLook:
+        row = self.items[index]
+        return RowLook(
             now_ms=self._clock() * 1000,
             cursor=index == self.cursor,
             focused=self.has_focus,
@@ -63,6 +71,9 @@ class SessionList(LineList[SessionRow]):
             dimmed=self.unread_view and not row.unread,
             problems=self.problems,
         )
+
+    def spans(self, index: int, line: int, width: int) -> list[Span]:
+        row, look = self.items[index], self._look(index)
         if line == 0:
             return first_line(row, look, width, self.glyphs)
         return second_line(row, look, width, self.glyphs, self.names.get(row.project, ""))
@@ -85,6 +96,9 @@ class FilterInput(Input):
     Both give the focus away at once, in the handler of the key: what was typed behind them
     is on its way here already, and is a command again, not text.
     """
+
+    # The field is as wide as its pane: the text in it moves nothing, so no key lays out.
+    virtual_size = Reactive(Size(0, 0), layout=False)
 
     def __init__(self, *, id: str) -> None:  # noqa: A002
         super().__init__(id=id, compact=True, select_on_focus=False)

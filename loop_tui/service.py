@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from loop_core.actions import Actions
-from loop_core.errors import ReadOnly, Refused, SessionNotFound
+from loop_core.errors import LoopError, ReadOnly, Refused, SessionNotFound
 from loop_core.journal import Journal
 from loop_core.library import Library
 from loop_core.model import (
@@ -353,6 +353,18 @@ class Service:
 
     def peek_redo(self) -> Pending | None:
         return self.actions.peek_redo()
+
+    def trash_warnings(self, keys: Iterable[SessionKey]) -> list[str]:
+        """What moving these sessions to the trash cannot undo, a line each: a public copy."""
+        found: list[str] = []
+        for key in keys:
+            try:
+                text = self._store(key).plan_trash(key).row.get("warning")
+            except LoopError:
+                continue  # the move itself will say why it is impossible
+            if isinstance(text, str):
+                found.append(text)
+        return found
 
     def look(self, keys: Iterable[SessionKey]) -> list[Reverted]:
         """Which of our last writes to these sessions their owner has undone since."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Literal
@@ -13,7 +14,8 @@ from loop_tui.cli.registry import Command
 if TYPE_CHECKING:
     from loop_core.outcome import Outcome
 
-Do = Literal["pin", "unpin", "archive", "read", "unread"]
+Do = Literal["pin", "unpin", "archive", "restore", "read", "unread"]
+_LOOK_AFTER_S = 1.0  # Craft-Agents writes its own state back within half a second
 
 
 def report(
@@ -55,17 +57,32 @@ def _apply(context: Context, arguments: Namespace, do: str) -> int:
     keys, missed = context.find_all(arguments.sessions_named, put_away=do == "restore")
     service, progress = context.service, _progress(context)
     force = getattr(arguments, "force", False)
+    warnings = service.trash_warnings(keys) if do == "trash" else []
     if not keys:
         outcome = Outcome(action="read")
     elif do == "trash":
         outcome = service.trash(keys, progress, force=force)
-    elif do == "restore":
-        outcome = service.restore(keys, progress)
     else:
         intent = Intent(do=do, force=force)  # type: ignore[arg-type]
         outcome = service.act(keys, intent, progress, force=force)
     context.output.progress("")
-    return report(context, outcome, missed, as_json=arguments.json)
+    status = report(context, outcome, missed, as_json=arguments.json)
+    for text in dict.fromkeys(warnings):
+        context.output.words(text)
+    return max(status, _look_again(context, outcome))
+
+
+def _look_again(context: Context, outcome: Outcome) -> int:
+    """Whether a running Craft-Agents took the change back, about a second later."""
+    rows = (context.service.library.row(done.key) for done in outcome.done)
+    keys = [row.key for row in rows if row is not None and row.owner_live and row.source == "craft"]
+    if not keys:
+        return 0
+    time.sleep(_LOOK_AFTER_S)
+    undone = context.service.look(keys)
+    for one in undone:
+        context.output.error(f"{one.id}: {one.text}")
+    return 1 if undone else 0
 
 
 def _command(do: str, help_text: str, example: str, *, forced: str = "") -> Command:
@@ -86,7 +103,13 @@ COMMANDS = (
     _command("pin", "pin sessions (flag them, for Craft-Agents)", "pin 3f9c21d8"),
     _command("unpin", "take pins away", "unpin 3f9c21d8 261130-calm-harbor"),
     _command("archive", "archive sessions", "archive 3f9c21d8 77d0a1c4", forced=_ANYWAY),
-    _command("restore", "bring sessions back from the archive or the trash", "restore 3f9c21d8"),
+    _command(
+        "restore",
+        "bring sessions back from the archive, the trash, or a crash of Craft-Agents that left "
+        "only session.jsonl.tmp",
+        "restore 3f9c21d8",
+        forced=_ANYWAY,
+    ),
     _command("read", "mark sessions as read", "read 3f9c21d8", forced=_ANYWAY),
     _command("unread", "mark sessions as unread", "unread 3f9c21d8", forced=_ANYWAY),
     _command(

@@ -13,6 +13,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from textual.app import SuspendNotSupported
+from textual.content import Content
+from textual.widgets import Static
 
 from loop_core.errors import LoopError, reason_of
 from loop_core.model import Intent, SessionKey, SessionRow
@@ -51,6 +53,11 @@ _DOING = {
     "read": "Marking read",
     "unread": "Marking unread",
 }
+
+
+def is_lone(row: SessionRow) -> bool:
+    """Whether a crash of Craft-Agents left only the temporary file; restore brings it back."""
+    return row.source == "craft" and row.trashed_ms is None and row.path.endswith(".tmp")
 
 
 class Triage:
@@ -94,7 +101,8 @@ class Triage:
         if any(row.trashed_ms is not None for row in rows):
             self._ask("put back", [row for row in rows if row.trashed_ms is not None])
             return
-        wanted: Action = "restore" if all(row.archived for row in rows) else "archive"
+        back = all(row.archived or is_lone(row) for row in rows)
+        wanted: Action = "restore" if back else "archive"
         self._ask(wanted, rows, silent=not self.screen.settings.ask_archive)
 
     def purge_all(self, _: Context) -> None:
@@ -139,6 +147,8 @@ class Triage:
         screen.app.push_screen(dialog, answered)
         if len(rows) == 1:
             screen.run_worker(self._count_rounds(dialog, rows[0]), group="rounds", exclusive=True)
+        if action == "trash" and any(row.source == "craft" for row in rows):
+            screen.run_worker(self._warn_shared(dialog, rows), group="warn", exclusive=True)
 
     async def _count_rounds(self, dialog: ConfirmDialog, row: SessionRow) -> None:
         """Put the number of rounds into an open dialog, once it is known."""
@@ -153,6 +163,17 @@ class Triage:
             return  # the dialog names the messages instead
         facts = facts_of(row, screen.browse.names, screen.now_ms, screen.glyphs, page.total_rounds)
         dialog.show_facts(facts)
+
+    async def _warn_shared(self, dialog: ConfirmDialog, rows: Sequence[SessionRow]) -> None:
+        """Say in an open dialog which public copies the trash does not take along."""
+        keys = [row.key for row in rows if row.source == "craft"]
+        found = await asyncio.to_thread(self.screen.service.trash_warnings, keys)
+        facts = dialog.query(".dialog-facts")
+        if not found or not facts:
+            return
+        text = found[0] if len(rows) == 1 else f"{counted(len(found))} with: {found[0]}"
+        line = Static(Content(f"! {safe_line(text)}"), classes="dialog-warning")
+        await dialog.query_one("#dialog").mount(line, after=facts.last())
 
     def _start(self, action: str, keys: Sequence[SessionKey], *, force: bool = False) -> None:
         service = self.screen.service

@@ -106,7 +106,7 @@ def _shown(context: Context) -> str | None:
 
 
 def _labels(context: Context) -> str | None:
-    if context.row is not None and context.row.source != "craft":
+    if context.pane != "projects" and context.row is not None and context.row.source != "craft":
         return "Status and labels are Craft Agents'; Loop sessions have none"
     return _live(context)
 
@@ -155,7 +155,9 @@ def _pin_label(context: Context) -> str:
 
 def _archive_label(context: Context) -> str:
     rows = context.targets
-    back = rows and all(r.archived or r.trashed_ms is not None for r in rows)
+    back = context.view == "trash" or (
+        rows and all(r.archived or r.trashed_ms is not None for r in rows)
+    )
     return "restore" if back else "archive"
 
 
@@ -635,6 +637,21 @@ def commands_in(pane: Pane, commands: Sequence[Command] = COMMANDS) -> Iterator[
     """The commands a key can reach while `pane` has the focus."""
     scopes = SCOPES[pane]
     return (command for command in commands if command.scope in scopes)
+
+
+def elsewhere(pane: Pane, key: str, keymap: Keymap | None = None) -> str | None:
+    """Why `key`, which does nothing in `pane`, does nothing: the pane it belongs to.
+
+    None for a key that acts here, and for one that no command has.
+    """
+    if any(key in keys_of(command, keymap) for command in commands_in(pane)):
+        return None
+    for command in COMMANDS:
+        place = "history" if command.scope == "history" else "sessions"
+        if key in keys_of(command, keymap) and command.scope != "palette":
+            there = keys_label(BY_ID[f"pane.{place}"], keymap)
+            return f"{command.help}: in the {place} only ({there} goes there)"
+    return None
 
 
 def conflicts(

@@ -448,6 +448,11 @@ class BrowserScreen(Screen[None]):
 
     # --- snapshots
 
+    @property
+    def _last_touch(self) -> float:
+        """When somebody last did something here, by key or mouse; 0.0 when nobody did."""
+        return max(self._last_key, self.session_list.touched)
+
     @on(SnapshotReady)
     def _snapshot_ready(self, event: SnapshotReady) -> None:
         self.apply(event.snapshot)
@@ -459,11 +464,11 @@ class BrowserScreen(Screen[None]):
             return
         before = browse.row
         first = not browse.snapshot.rows
-        idle = time.monotonic() - self._last_key > IDLE_S
+        idle = time.monotonic() - self._last_touch > IDLE_S
         browse.apply(snapshot, settle=first or idle)
-        # What the first scan finds goes above what it found before: until somebody is at
-        # the keys, the top of the list is what they look at.
-        top = first or (self.scanning and not self._last_key)
+        # What the first scan finds goes above what it found before: until somebody is
+        # there, the top of the list is what they look at.
+        top = first or (self.scanning and not self._last_touch)
         self.scanning = self.scanning and not snapshot.complete
         self.show_all(top=top)
         row = browse.row
@@ -485,7 +490,7 @@ class BrowserScreen(Screen[None]):
         self._settle_timer = None
         if not self.browse.pending:
             return
-        if time.monotonic() - self._last_key < IDLE_S:
+        if time.monotonic() - self._last_touch < IDLE_S:
             self._settle_later()
             return
         self.browse.settle()

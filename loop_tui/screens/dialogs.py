@@ -158,6 +158,8 @@ class ConfirmDialog(Modal[Answer]):
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
         event.stop()
+        if self._too_early(time.monotonic()):
+            return  # an Enter typed ahead reaches the focused button by the app's bindings
         if event.button.id == "cancel":
             self.action_no()
         else:

@@ -72,7 +72,11 @@ def bulk_facts(
 
 
 def warning_of(rows: Sequence[SessionRow], now_ms: int) -> str:
-    """Whether the owning agent runs, or the session changed a moment ago."""
+    """Whether the owning agent runs, or the session changed a moment ago.
+
+    What lies in the trash is nobody's, and the last change to it was ours.
+    """
+    rows = [row for row in rows if row.trashed_ms is None]
     running = [row for row in rows if row.running(now_ms)]
     if running:
         agent = AGENTS[running[0].source]
@@ -80,9 +84,8 @@ def warning_of(rows: Sequence[SessionRow], now_ms: int) -> str:
             if running[0].source == "craft":
                 return f"{agent} is running: it may write its own state over this."
             return f"{agent} is running it now."
-        return (
-            f"{counted(len(running))} of them {'is' if len(running) == 1 else 'are'} running now."
-        )
+        are = "is" if len(running) == 1 else "are"
+        return f"{human_count(len(running))} of them {are} running now."
     recent = [row for row in rows if 0 <= now_ms - row.changed_ms < _RECENT_MS]
     if recent:
         who = "It" if len(rows) == 1 else counted(len(recent))
@@ -133,15 +136,16 @@ def question(
             f"Moves {them} to loop-tui's trash. {agents} will not list {them} any more.",
         ),
         "purge": (
-            "Delete for good:",
+            "Delete for good",
             "Delete",
             f"Removes {them} from the disk, with traces and backups. Nothing brings {them} back.",
         ),
     }[action]
     danger = action in ("trash", "purge")
     undo = "" if action == "purge" else f" {undo_key} undoes."
+    what = counted(len(rows)) if many else "session"
     return Question(
-        heading=f"{heading} {counted(len(rows))}" if many else f"{heading} session",
+        heading=f"Delete {what} for good" if action == "purge" else f"{heading} {what}",
         subject=subject_of(rows, glyphs),
         facts=bulk_facts(rows, names, now_ms, glyphs),
         consequence=f"{text}{undo}",

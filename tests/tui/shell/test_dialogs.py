@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from loop_core.errors import Refused
+from loop_core.store import Choices
 from loop_tui.screens.dialogs import ArchiveDialog, ConfirmDialog, PinDialog
 from loop_tui.screens.questions import question, warning_of
 from loop_tui.text import glyphs
@@ -221,6 +222,7 @@ async def test_status_and_labels_are_lists(
 ) -> None:
     other = session(7, labels=("bug", "idea"), status="odd")
     service.rows[other.key] = other
+    service.choices = lambda key: Choices((("todo", "Todo"), ("shipped", "Shipped")), ())
     async with drive(app) as d:
         await d.press("L")
         assert "Craft Agents'" in d.toast
@@ -228,6 +230,7 @@ async def test_status_and_labels_are_lists(
         await d.press("L", "enter", "j", "enter")
         await d.acted()
         assert calls(service)[-1] == ("status", ("s007",))
+        assert d.screen.browse.row.status in ("todo", "shipped")
         await d.press("L", "j", "enter", "space", "enter")
         await d.acted()
         assert d.screen.browse.row.labels == ("idea",)
@@ -279,7 +282,7 @@ def test_warnings(session: Any) -> None:
     assert warning_of([running], NOW) == "Loop is running it now."
     assert "less than a minute" in warning_of([recent], NOW)
     assert "Craft Agents is running" in warning_of([live], NOW)
-    assert warning_of([session(2), running], NOW) == "1 session of them is running now."
+    assert warning_of([session(2), running], NOW) == "1 of them is running now."
     assert warning_of([session(2)], NOW) == ""
 
 

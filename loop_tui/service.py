@@ -33,7 +33,7 @@ from loop_core.model import (
     WatchRoot,
 )
 from loop_core.outcome import Done, Failed, Outcome, Pending, Progress, Reverted
-from loop_core.store import Cancelled, SessionStore, never_cancelled
+from loop_core.store import Cancelled, Choices, SessionStore, never_cancelled
 from loop_tui import places
 from loop_tui.resolve import resolve
 
@@ -226,6 +226,11 @@ class Service:
     def capabilities(self, key: SessionKey) -> Capabilities:
         """What can be done with the session now. Raises SessionNotFound."""
         return self._store(key).capabilities(self._row(key))
+
+    def choices(self, key: SessionKey) -> Choices:
+        """Statuses and labels to choose from; none where sessions have neither."""
+        choices = getattr(self._store(key), "choices", None)
+        return Choices() if choices is None else choices(key)
 
     def resume_command(self, key: SessionKey) -> tuple[list[str], str]:
         """Arguments and working directory (raw). Raises Refused with the reason."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from loop_core.model import (
     Capabilities,
@@ -37,6 +37,13 @@ Cancelled = Callable[[], bool]
 def never_cancelled() -> bool:
     """The default for long reads that nobody will cancel."""
     return False
+
+
+class Choices(NamedTuple):
+    """What a session's status and labels may be, as (value, shown name), in the owner's order."""
+
+    statuses: tuple[tuple[str, str], ...] = ()
+    labels: tuple[tuple[str, str], ...] = ()
 
 
 class Texts(Protocol):

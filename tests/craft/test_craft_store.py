@@ -20,6 +20,7 @@ from loop_core import craft
 from loop_core.craft import rows as full_rows
 from loop_core.craft.quick import quick_row
 from loop_core.craft.scan import WorkspaceScanner
+from loop_core.craft.statuses import BUILT_IN
 from loop_core.craft.store import CraftStore, stores_in
 from loop_core.errors import Refused, SessionNotFound
 from loop_core.jsonvalue import dumps
@@ -509,3 +510,18 @@ def test_the_quick_way_answers_for_an_ordinary_header(make_session: Make, app: A
     )
     assert row is not None
     assert (row.title, row.unread, row.cwd) == ("Pump", True, str(file.parent))
+
+
+def test_choices_are_what_the_workspace_has_set_up(app: Any, make_session: Make) -> None:
+    file = make_session("261201-calm-pond", USER)
+    store = app.store()
+    key = app.rows(store)["261201-calm-pond"].key
+    assert [value for value, _ in store.choices(key).statuses] == [s.id for s in BUILT_IN]
+    assert store.choices(key).labels == ()
+    labels = file.parents[2] / "labels"
+    labels.mkdir(exist_ok=True)
+    tree = [{"id": "bug", "name": "Bug\x1b", "children": [{"id": "ui"}]}]
+    (labels / "config.json").write_text(json.dumps({"labels": tree}))
+    (bug, shown), ui = store.choices(key).labels
+    assert (bug, ui) == ("bug", ("ui", "ui"))
+    assert "\x1b" not in shown

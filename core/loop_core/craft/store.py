@@ -18,6 +18,7 @@ from loop_core.craft.images import image_of
 from loop_core.craft.running import LOCK_NAME, Owner, owner_of
 from loop_core.craft.scan import WorkspaceScanner
 from loop_core.craft.scans import Scans
+from loop_core.craft.statuses import load_labels, load_statuses
 from loop_core.craft.texts import CraftTexts, text_mark
 from loop_core.craft.workspaces import (
     Workspace,
@@ -48,7 +49,7 @@ from loop_core.model import (
     WatchRoot,
 )
 from loop_core.sanitize import safe_line
-from loop_core.store import Cancelled, never_cancelled
+from loop_core.store import Cancelled, Choices, never_cancelled
 
 __all__ = ["CraftStore", "stores_in"]
 
@@ -280,6 +281,14 @@ class CraftStore:
         owner = self.owner(row.project)
         queued = owner is not None and self.history.known_queued(row.key.ref)
         return abilities.capabilities_of(row, owner, queued=queued, read_only=self.read_only)
+
+    def choices(self, key: SessionKey) -> Choices:
+        """The statuses and labels the session's workspace knows; names are sanitized."""
+        root = self._place(key)[0].root
+        return Choices(
+            tuple((status.id, safe_line(status.label)) for status in load_statuses(root)),
+            tuple((label, safe_line(name)) for label, name in load_labels(root).items()),
+        )
 
     def resume_command(self, row: SessionRow) -> tuple[list[str], str]:
         raise Refused(

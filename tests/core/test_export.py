@@ -5,9 +5,14 @@ from __future__ import annotations
 import base64
 import json
 import re
+import shutil
+import subprocess
+import threading
 import tracemalloc
 from collections.abc import Iterable, Iterator
 from html.parser import HTMLParser
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -364,6 +369,47 @@ def test_memory_follows_a_round_not_the_session(form: Format) -> None:
     tracemalloc.stop()
     assert size > 29_000_000
     assert peak < 6_000_000
+
+
+@pytest.mark.soak
+def test_a_browser_runs_and_fetches_nothing(tmp_path: Path) -> None:
+    """Every hostile text in one page, opened by a real browser beside a listening server."""
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        pytest.skip("chromium is not installed")
+    asked: list[str] = []
+
+    class Server(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            self.send_error(404)
+
+        def log_message(self, *_: Any) -> None:
+            """Quiet."""
+
+    with HTTPServer(("127.0.0.1", 0), Server) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        place = f"http://127.0.0.1:{server.server_port}"
+        texts = [
+            re.sub(r"https://(evil|ok)\.example", place, text).replace(
+                "alert(1)", "document.title='owned'"
+            )
+            for text in HOSTILE
+        ]
+        page = tmp_path / "page.html"
+        made = whole(source_of([blocks_of(text) for text in texts]), "html")
+        page.write_bytes(made.encode("utf-8", "replace"))
+        done = subprocess.run(
+            [chromium, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom", page.as_uri()],
+            capture_output=True,
+            text=True,
+            timeout=100,
+            check=True,
+        )
+        server.shutdown()
+    assert "<title>Title</title>" in done.stdout
+    assert "<h1>Title</h1>" in done.stdout
+    assert asked == []
 
 
 def test_image_data_is_checked_base64() -> None:

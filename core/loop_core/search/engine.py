@@ -6,6 +6,7 @@ form, are scanned; a missing, damaged or foreign index only makes the answer slo
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -46,6 +47,7 @@ class SearchEngine:
         self.store_of = store_of
         self.catalog = Catalog(directory)
         self.index: SearchIndex | None = None
+        self._opening = threading.Lock()  # a newer question may come while one is answered
 
     def pending(self, rows: Iterable[SessionRow]) -> int:
         """How many sessions the index does not hold as they are now."""
@@ -90,6 +92,10 @@ class SearchEngine:
         """Whether the index can be asked, as it is now on disk."""
         if not available():
             return False
+        with self._opening:
+            return self._open()
+
+    def _open(self) -> bool:
         try:
             if not self.catalog.load():
                 self.index = None

@@ -31,6 +31,12 @@ _MAY_BE_ASCII = re.compile(
     rb"|\xef(?:\xac[\x80-\x86]|\xbc[\x90-\xba]|\xbd[\x81-\x9a])"
     rb"|\xf0(?:\x90\x9e|\x9c|\x9d[\x90-\x9f]|\x9f[\x84-\x86\xaf])"
 )
+# The bytes no such character begins with: most of what is written outside ASCII.
+_OTHERS = bytes(
+    {*range(256)}
+    - {*range(0xC2, 0xC9), 0xCA, 0xCB, 0xCC, 0xCD, 0xD2, *range(0xD6, 0xDA)}
+    - {0xE1, 0xE2, 0xE3, 0xEA, 0xEF, 0xF0}
+)
 _ROLES: tuple[Role, ...] = ("title", "user", "assistant", "thinking", "tool")
 
 
@@ -145,7 +151,10 @@ def raw_filter(query: Query, *, exact: bool) -> Callable[[bytes], bool] | None:
             return True
         if line.isascii():
             return False
-        return not plain or bool(_MAY_BE_ASCII.search(line.translate(None, _ASCII_BYTES)))
+        if not plain:
+            return True
+        rest = line.translate(None, _ASCII_BYTES)
+        return bool(rest.translate(None, _OTHERS)) and bool(_MAY_BE_ASCII.search(rest))
 
     return wanted
 

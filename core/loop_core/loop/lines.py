@@ -45,6 +45,9 @@ def is_user_line(line: bytes) -> bool:
     try:
         return bool(_role_of(line).role == "user")
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        # A costly line is decoded only when the word is there, plain or escaped.
+        if b"user" not in line and b"\\u00" not in line:
+            return False
         return any(map(is_user_value, decode_line(line)[0]))
 
 

@@ -34,6 +34,8 @@ PAGE_BUDGET = 8 << 20
 ROUND_BUDGET = 96 << 20
 _CUT_HEAD = 8 << 20
 _CUT_TAIL = 32 << 20
+#: Bytes of a line that is no message and worth keeping decoded for a moment.
+_COSTLY = range(16 << 10, 512 << 10)
 #: Bytes. A rebuilt index of a history this small is made together with a list of its damage.
 _CHECKED = 8 << 20
 _SAMPLE = 1024
@@ -79,6 +81,7 @@ class Book:
         self._tail: tuple[int, int] | None = None
         self._epoch = 0
         self.index = RoundIndex("", 0, 0)
+        self._odd: tuple[bytes, tuple[list[Any], str | None]] | None = None
         self.damage: dict[int, Damage] = {}
         self.read_bytes = 0
 
@@ -256,7 +259,14 @@ class Book:
 
     def values(self, message: int, line: bytes) -> list[Any]:
         """The JSON values of a line; what is wrong with it is remembered as damage."""
-        values, reason = decode_line(line)
+        if self._odd is not None and self._odd[0] == line:
+            (values, reason), self._odd = self._odd[1], None
+        else:
+            values, reason = decode_line(line)
+            odd = reason is not None or not _is_message(values[0])
+            if odd and len(line) in _COSTLY:
+                # The search for damage comes right before the page that shows the line.
+                self._odd = (line, (values, reason))
         if reason is None and not _is_message(values[0]):
             reason = "not a message"
         if reason is not None:

@@ -116,7 +116,8 @@ def escape_html(text: str) -> str:
         return _by_lines(text, str)
     if len(text) <= _PARSED:
         for escaped in (_by_lines(text, _outside_code), _by_lines(text, _everywhere)):
-            if not _raw_html(escaped):
+            # Only what was kept as code can still be raw HTML to a renderer.
+            if not _TAG.search(escaped) or not _raw_html(escaped):
                 return escaped
     return _everywhere(_by_lines(text, str))
 

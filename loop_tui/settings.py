@@ -55,7 +55,7 @@ class SettingsFile:
         try:
             raw = msgspec.json.decode(data)
             value = msgspec.convert(raw, Settings)
-        except msgspec.MsgspecError as error:
+        except (msgspec.MsgspecError, RecursionError) as error:
             self._refuse(str(error))
             return Settings()
         self._raw = raw

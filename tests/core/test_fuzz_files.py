@@ -269,7 +269,7 @@ class TestOwnFiles:
         for action in ("pin", "archive"):
             edit = Edit("pinnedAt", None, '"2026-01-02T03:04:05.678Z"')
             item = Item(kind="change", key=SessionKey("loop:/x", ID), id=ID, edits=(edit,))
-            entry = writing.begin(action, [item], ["loop:/x"])  # type: ignore[arg-type]
+            entry = writing.begin(action, [item], ["loop:/x"])
             writing.end(entry, "do", ["done"])
         good = path.read_bytes()
         assert good.count(b"\n") == 4

@@ -320,6 +320,7 @@ class TestOwnFiles:
 def look_at_all(store: LoopStore | CraftStore) -> None:
     """What the browser does with a store, all of it."""
     *_, found = store.scan()
+    assert found.rows or found.problems or found.unsupported
     for row in found.rows:
         key = row.key
         store.capabilities(row)

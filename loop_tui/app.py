@@ -22,6 +22,7 @@ from loop_tui.messages import ServiceFailed, ServiceOpened, SnapshotReady, Watch
 from loop_tui.places import own_places
 from loop_tui.screens.browser import BrowserScreen, short_path
 from loop_tui.settings import SettingsFile
+from loop_tui.terminal import terminal_gone
 
 if TYPE_CHECKING:
     from loop_core.model import Snapshot
@@ -97,6 +98,7 @@ class LoopTui(App[None]):
             loop = asyncio.get_running_loop()
             for number in SIGNALS:
                 loop.add_signal_handler(number, self._signalled, number)
+            self.set_interval(1.0, self._look_at_terminal)
         self.call_after_refresh(self._after_first_paint)
 
     def _choose_theme(self) -> str:
@@ -109,6 +111,10 @@ class LoopTui(App[None]):
 
     def _signalled(self, number: int) -> None:
         self.exit(return_code=128 + number)
+
+    def _look_at_terminal(self) -> None:
+        if terminal_gone():
+            self._signalled(signal.SIGHUP)
 
     def _after_first_paint(self) -> None:
         """Reading starts when there is something on the screen."""

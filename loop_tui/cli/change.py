@@ -7,6 +7,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Literal
 
+from loop_core.errors import ReadOnly
 from loop_tui.cli.context import Context
 from loop_tui.cli.parts import sessions_argument
 from loop_tui.cli.registry import Command
@@ -58,13 +59,16 @@ def _apply(context: Context, arguments: Namespace, do: str) -> int:
     service, progress = context.service, _progress(context)
     force = getattr(arguments, "force", False)
     warnings = service.trash_warnings(keys) if do == "trash" else []
-    if not keys:
-        outcome = Outcome(action="read")
-    elif do == "trash":
-        outcome = service.trash(keys, progress, force=force)
-    else:
-        intent = Intent(do=do, force=force)  # type: ignore[arg-type]
-        outcome = service.act(keys, intent, progress, force=force)
+    outcome = Outcome(action="read")
+    try:
+        if keys and do == "trash":
+            outcome = service.trash(keys, progress, force=force)
+        elif keys:
+            intent = Intent(do=do, force=force)  # type: ignore[arg-type]
+            outcome = service.act(keys, intent, progress, force=force)
+    except ReadOnly as error:
+        known = {text for text, _ in missed}
+        missed += [(t, error.reason) for t in arguments.sessions_named if t not in known]
     context.output.progress("")
     status = report(context, outcome, missed, as_json=arguments.json)
     for text in dict.fromkeys(warnings):

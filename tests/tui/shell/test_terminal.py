@@ -95,6 +95,18 @@ def test_signals_leave_the_terminal_clean(tmp_path: Path, number: signal.Signals
         assert mode in rest
 
 
+def test_a_closed_terminal_ends_the_program(tmp_path: Path) -> None:
+    """Nobody sends a signal when the other end of a pseudo-terminal just goes away."""
+    process, master = start(tmp_path)
+    assert b"--demo" in read_until(master, b"--demo")
+    os.close(master)
+    try:
+        assert process.wait(20) == 128 + signal.SIGHUP
+    finally:
+        process.kill()
+        process.wait()
+
+
 def test_a_terminal_of_unknown_size_is_not_painted_for_ever(tmp_path: Path) -> None:
     """A pseudo-terminal without a size reports a resize at every layout (failures row 133)."""
     process, master = start(tmp_path, size=(0, 0))

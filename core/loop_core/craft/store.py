@@ -1,7 +1,8 @@
 """Craft-Agents as a store of the browser: one per configuration directory.
 
 A store has all workspaces its configuration knows, wherever they are on disk. The work is
-elsewhere: `scans` finds, `history` and `texts` read, `writes` plans and writes.
+elsewhere: `scans` finds, `places` says what a path belongs to, `history` and `texts` read,
+`writes` plans and writes.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from loop_core.craft import abilities, details, planning, writes
+from loop_core.craft import abilities, details, places, planning, writes
 from loop_core.craft.history import HistoryReader
 from loop_core.craft.images import image_of
-from loop_core.craft.running import LOCK_NAME, Owner, owner_of
+from loop_core.craft.running import Owner
 from loop_core.craft.scan import WorkspaceScanner
 from loop_core.craft.scans import Scans
 from loop_core.craft.statuses import load_labels, load_statuses
@@ -23,10 +24,7 @@ from loop_core.craft.texts import CraftTexts, text_mark
 from loop_core.craft.workspaces import (
     Workspace,
     all_workspaces,
-    default_config_dir,
-    get_config_dir,
     listed_workspaces,
-    load_workspaces,
     workspace_name,
 )
 from loop_core.errors import ReadOnly, Refused, SessionNotFound
@@ -114,47 +112,18 @@ class CraftStore:
         return [w for w in found if os.path.realpath(w.root) not in taken]
 
     def owner(self, workspace_root: str) -> Owner | None:
-        """The application that has this workspace open, or None.
-
-        The lock lies beside the configuration; a workspace of the default folder may be open
-        by an application with another configuration (craft-format section 1).
-        """
-        for place in self._owners_of(workspace_root):
-            owner = owner_of(place)
-            if owner is not None:
-                return owner
-        return None
+        """The application that has this workspace open, or None."""
+        return places.owner_of_workspace(self._root, workspace_root)
 
     def _is_owned(self, workspace_root: str) -> bool:
         return self.owner(workspace_root) is not None
-
-    def _owners_of(self, workspace_root: str) -> list[str]:
-        places = [self._root]
-        default = default_config_dir()
-        real = os.path.realpath(workspace_root)
-        for other in (get_config_dir(), default):
-            if other == self._root:
-                continue
-            inside = real.startswith(os.path.realpath(os.path.join(default, "workspaces")) + os.sep)
-            if inside or any(os.path.realpath(w.root) == real for w in load_workspaces(other)):
-                places.append(other)
-        return list(dict.fromkeys(places))
 
     def trash_dirs(self) -> tuple[str, ...]:
         """Every workspace's trash, beside its `sessions` folder."""
         return tuple(scanner.trash for scanner in self._scans.prepare())
 
     def watch_roots(self) -> tuple[WatchRoot, ...]:
-        roots = [WatchRoot(self._root, recursive=False, exists=os.path.isdir(self._root))]
-        for scanner in self._scans.prepare():
-            if scanner.workspace.remote:
-                continue
-            for path, recursive in ((scanner.sessions, True), (scanner.trash, False)):
-                roots.append(WatchRoot(path, recursive=recursive, exists=os.path.isdir(path)))
-            statuses = os.path.join(scanner.root, "statuses")
-            if os.path.isdir(statuses):
-                roots.append(WatchRoot(statuses, recursive=False))
-        return tuple(roots)
+        return places.watch_roots(self._root, self._scans.prepare())
 
     # --- scanning
 
@@ -164,20 +133,9 @@ class CraftStore:
 
     def rescan(self, paths: set[str]) -> StoreScan:
         """The store again after changes at `paths`, reading only the sessions they name."""
-        scanners = sorted(self._scans.known(), key=lambda one: len(one.root), reverse=True)
-        changed: dict[str, set[str] | None] = {}
-        for path in paths:
-            scanner = next((s for s in scanners if path.startswith(s.root + os.sep)), None)
-            if scanner is None:
-                if os.path.basename(path) == LOCK_NAME:
-                    continue  # who is running is asked anew by every scan
-                return deque(self.scan(), maxlen=1).pop()
-            name = _session_in(scanner, path)
-            names = changed.setdefault(scanner.root, set())
-            if name is None or names is None:
-                changed[scanner.root] = None
-            else:
-                names.add(name)
+        changed = places.changed_sessions(self._scans.known(), paths)
+        if changed is None:
+            return deque(self.scan(), maxlen=1).pop()
         return self._scans.refresh(changed)
 
     # --- one session
@@ -341,15 +299,6 @@ class CraftStore:
         for scanner in self._scans.prepare():
             done += writes.recover(scanner.sessions)
         return tuple(done)
-
-
-def _session_in(scanner: WorkspaceScanner, path: str) -> str | None:
-    """The session folder a changed path lies in; None when more than one may be concerned."""
-    inside = scanner.sessions + os.sep
-    if not path.startswith(inside):
-        return None
-    name = path[len(inside) :].split(os.sep, 1)[0]
-    return name or None
 
 
 def stores_in(

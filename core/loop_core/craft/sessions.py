@@ -124,10 +124,7 @@ def delete_session(workspace_root: _PathLike, session_id: str) -> bool:
     """
     folder = os.fspath(get_session_path(workspace_root, session_id))
     if os.path.islink(folder):
-        try:
-            os.unlink(folder)
-        except OSError as error:
-            raise StorageFailed(error, folder, "removing the session") from error
+        fsio.remove_file(folder)
     elif os.path.lexists(folder):
         fsio.remove_tree(folder)
     return True

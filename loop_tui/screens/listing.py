@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import ClassVar, Generic
+from textwrap import wrap
+from typing import ClassVar, Final, Generic
 
 from textual import on
 from textual.app import ComposeResult
@@ -37,6 +38,10 @@ MOVES: tuple[BindingType, ...] = (
     Binding("g,home", "ends(-1)", "First", show=False),
     Binding("G,end", "ends(1)", "Last", show=False),
 )
+
+
+HELP_WIDTH: Final = 72
+"""Cells of the help's box, as dialogs.tcss has it."""
 
 
 class ListScreen(Modal[Result], Generic[Result]):
@@ -95,10 +100,17 @@ class HelpScreen(ListScreen[None]):
         self, context: Context, keymap: Keymap, commands: Sequence[Command], *, ascii_only: bool
     ) -> None:
         super().__init__("Keys", ascii_only=ascii_only, reading=True)
-        self.lines = help_lines(context, keymap, commands, ascii_only=ascii_only)
+        self.context = context
+        self.keymap = keymap
+        self.commands = commands
 
     def fill(self) -> None:
-        self.listing.set_lines(self.lines)
+        room = min(HELP_WIDTH, self.app.size.width) - 5  # two borders, bar, end, scrollbar
+        ascii_only = self.listing.ascii_only
+        lines = help_lines(
+            self.context, self.keymap, self.commands, ascii_only=ascii_only, width=room
+        )
+        self.listing.set_lines(lines)
 
 
 def help_lines(
@@ -107,8 +119,13 @@ def help_lines(
     commands: Sequence[Command] = COMMANDS,
     *,
     ascii_only: bool = False,
+    width: int = 200,
 ) -> list[TextLine]:
-    """The lines of the help: keys, what they do, and the reason where they cannot now."""
+    """The lines of the help: keys, what they do, and the reason where they cannot now.
+
+    What does not fit into `width` cells goes on in a line below.
+    """
+    indent = 18 if width >= 40 else 4
     here = {command.id for command in commands_in(context.pane, commands)}
     lines: list[TextLine] = [TextLine(())]
     for group in GROUPS:
@@ -120,20 +137,23 @@ def help_lines(
             keys = pad(keys_label(command, keymap, ascii_only=ascii_only), 14, "right")
             reason = command.enabled(context) if command.id in here else None
             on = command.id in here and reason is None
-            spans = [(f"{keys}  ", "accent bold" if on else "faint")]
-            spans.append((command.help, "text" if on else "faint"))
+            first, *rest = wrap(command.help, max(8, width - cell_width(keys) - 2)) or [""]
+            role = "text" if on else "faint"
+            spans = [(f"{keys}  ", "accent bold" if on else "faint"), (first, role)]
             lines.append(TextLine(tuple(spans)))
-            if reason:
-                lines.append(TextLine(((" " * 18, "text"), (reason, "faint italic"))))
+            below = [(part, role) for part in rest]
+            below += [(part, "faint italic") for part in wrap(reason or "", width - indent)]
+            lines += [TextLine(((" " * indent, "text"), part)) for part in below]
         lines.append(TextLine(()))
     lines += [
-        TextLine(((f"  {text}", "muted"),))
+        TextLine(((f"  {part}", "muted"),))
         for text in (
             "Letters are commands; in a text field they are text (Esc leaves it).",
             "Mouse: click, double click, wheel. Hold Shift to select as the terminal does.",
             "In text fields ctrl+w deletes the word to the left.",
             "Keys can be changed by command id: `keymap` in the settings file (loop-tui paths).",
         )
+        for part in wrap(text, width - 2)
     ]
     return lines
 

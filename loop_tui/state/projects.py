@@ -65,14 +65,17 @@ def project_lines(
     """Projects with the number of rows `view` shows for each; Loop first, most rows first.
 
     A project without a single row outside the trash is left out, except the one place a
-    person may look for it: when the view shown is the trash.
+    person may look for it: when the view shown is the trash, which lists no other project.
     """
     names = display_names(projects) if names is None else names
     shown = Counter(row.project for row in members(rows, view, show_hidden=show_hidden))
-    alive = {
-        row.project for row in rows if (row.trashed_ms is None) and (show_hidden or not row.hidden)
-    }
-    alive.update(shown)
+    listed = set(shown)
+    if view != "trash":
+        listed.update(
+            row.project
+            for row in rows
+            if row.trashed_ms is None and (show_hidden or not row.hidden)
+        )
     unread = {row.project for row in members(rows, "unread", show_hidden=show_hidden)}
     lines = [
         ProjectLine(
@@ -83,7 +86,7 @@ def project_lines(
             project.key in unread,
         )
         for project in projects
-        if project.key in alive
+        if project.key in listed
     ]
     size = Counter(row.project for row in rows if row.trashed_ms is None)
     lines.sort(

@@ -7,10 +7,13 @@ from typing import Any
 
 import pytest
 
+from loop_core.model import Project
 from loop_tui.commands import COMMANDS, SCOPES, Context, commands_in, elsewhere
 from loop_tui.screens.dialogs import ConfirmDialog
+from loop_tui.screens.listing import help_lines
 from loop_tui.screens.questions import question
-from loop_tui.text import glyphs
+from loop_tui.state.projects import project_lines
+from loop_tui.text import cell_width, glyphs
 
 NOW_MS = 1_900_000_000_000
 
@@ -143,3 +146,31 @@ def test_labels_in_the_trash_and_in_the_projects(session: Any) -> None:
     why = by_id["labels"].enabled(Context(pane="projects", targets=(row,)))
     assert why is not None
     assert "sessions first" in why
+
+
+@pytest.mark.parametrize("width", [67, 35, 20])
+def test_a_long_reason_of_the_help_goes_on_below(session: Any, width: int) -> None:
+    context = Context(pane="sessions", targets=(session(1, source="loop"),))
+    lines = ["".join(t for t, _ in line.left) for line in help_lines(context, {}, width=width)]
+    words = " ".join(" ".join(lines).split())
+    for command in commands_in("sessions"):
+        reason = command.enabled(context)
+        assert reason is None or reason in words
+    if width == 67:
+        assert max(map(cell_width, lines)) <= width
+
+
+async def test_the_help_is_not_cut(app: Any, drive: Any) -> None:
+    async with drive(app) as d:
+        await d.press("question_mark")
+        listing = d.app.screen.listing
+        room = listing.size.width - 2
+        cut = [line for line in listing.items if sum(cell_width(t) for t, _ in line.left) > room]
+        assert cut == []
+
+
+def test_the_trash_lists_only_projects_it_holds_something_of(session: Any) -> None:
+    projects = [Project(key=k, source="loop", store="s", name=k) for k in "ab"]
+    rows = [session(1, project="a"), session(2, project="b", trashed_ms=NOW_MS)]
+    assert [line.key for line in project_lines(projects, rows, "active")] == ["a"]
+    assert [line.key for line in project_lines(projects, rows, "trash")] == ["b"]

@@ -339,7 +339,9 @@ async def test_reclaim_shows_what_it_frees_and_why(tmp_path: Path) -> None:
         await d.until(lambda: isinstance(d.app.screen, ConfirmDialog))
         await d.pilot.pause(0.3)
         assert human_size(len(old)) in d.text()
-        assert "Close every Loop" in d.app.screen.question.warning
+        dialog = d.app.screen
+        assert isinstance(dialog, ConfirmDialog)
+        assert "Close every Loop" in dialog.question.warning
         assert "(terminal, web) first" in d.text()
         assert messages.stat().st_size > len(old)
         await d.pilot.press("y")

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from loop_core import trash
-from loop_core.loop import changes
+from loop_core.loop import changes, edits
 from loop_core.loop.edits import Written
 from loop_core.loop.ours import Ours
 from loop_core.loop.store import LoopStore
@@ -106,7 +106,7 @@ def test_a_write_of_the_owner_just_before_ours_counts(
     at_rest(path)
     store, row = disk.only_row()
     change = store.plan(row.key, Intent(do="pin"))
-    real = changes.edit_header
+    real = edits.edit_header
 
     def late(*args: Any) -> Written:
         rewrite(path, unread=True)
@@ -124,7 +124,7 @@ def test_a_scan_that_met_our_write_first_is_put_right(
     path = make([kit.user("a")])
     rested = at_rest(path)
     store, row = disk.only_row()
-    real = changes.edit_header
+    real = edits.edit_header
 
     def watched(*args: Any) -> Written:
         written = real(*args)

@@ -21,16 +21,14 @@ from loop_core.craft.quick import new_tuple, quick_row
 from loop_core.craft.rows import OPEN_FLAGS, Place, bare_row, read_head, row_from
 from loop_core.craft.sessions import SESSION_FILE
 from loop_core.craft.statuses import load_statuses
+from loop_core.craft.trashed import TRASH_NAME, TrashedSessions, stamp_at
 from loop_core.craft.workspaces import Workspace
-from loop_core.errors import LoopError
-from loop_core.model import Problem, Project, SessionKey, SessionRow, Stamp
+from loop_core.model import Problem, Project, SessionKey, SessionRow
 from loop_core.sanitize import safe_line
 from loop_core.store import Cancelled, never_cancelled
-from loop_core.trash import read_entries
 
 __all__ = ["TRASH_NAME", "Found", "WorkspaceScanner"]
 
-TRASH_NAME = ".loop-tui-trash"
 _TMP = SESSION_FILE + ".tmp"
 _FIRST_STEP = 250  # rows of the first step; each later one doubles what is there
 _ORDINARY = 2048  # bytes that hold the header of most sessions
@@ -63,15 +61,14 @@ class WorkspaceScanner:
         self.lock = threading.Lock()
         self.root = workspace.root
         self.sessions = os.path.join(workspace.root, "sessions")
-        self.trash = os.path.join(workspace.root, TRASH_NAME)
+        self.trashed = TrashedSessions(store, workspace.root)
+        self.trash = self.trashed.path
         self._rows_by_name: dict[str, SessionRow] = {}
         self._unsure: set[str] = set()  # rows to be read again whatever their stamp says
         self._known: frozenset[str] = frozenset()
         self._known_stamp: object = object()
         self._missing: dict[str, bool] = {}
         self._problems: tuple[Problem, ...] = ()
-        self._trashed: dict[str, tuple[Stamp | None, SessionRow]] = {}
-        self.trash_folders: dict[str, str] = {}
 
     @property
     def project(self) -> Project:
@@ -150,7 +147,7 @@ class WorkspaceScanner:
     # --- inside
 
     def _finished(self) -> Found:
-        trashed, problems = self._scan_trash()
+        trashed, problems = self.trashed.scan(self._known)
         return Found((*self._rows(), *trashed), (*self._problems, *problems))
 
     def _rows(self) -> tuple[SessionRow, ...]:
@@ -272,7 +269,7 @@ class WorkspaceScanner:
         """Whether a missing file is worth waiting for: the application writes just now."""
         if name in self._rows_by_name:
             return name not in self._unsure
-        stamp = _stamp(f"{self.sessions}/{name}/{_TMP}")
+        stamp = stamp_at(f"{self.sessions}/{name}/{_TMP}")
         return stamp is not None and time.time_ns() - stamp.mtime_ns < _GAP_NS
 
     def _without_file(self, name: str, *, linked: bool) -> SessionRow:
@@ -299,49 +296,6 @@ class WorkspaceScanner:
         if missing is None:
             missing = self._missing[cwd] = not os.path.isdir(cwd)
         return msgspec.structs.replace(row, folder_missing=True) if missing else row
-
-    def _scan_trash(self) -> tuple[list[SessionRow], list[Problem]]:
-        listing = read_entries(self.trash, self.store)
-        rows: list[SessionRow] = []
-        kept: dict[str, tuple[Stamp | None, SessionRow]] = {}
-        folders = {entry.key_ref: entry.session_path for entry in listing.entries}
-        self.trash_folders = folders
-        for entry in listing.entries:
-            folder = folders[entry.key_ref]
-            path = os.path.join(folder, SESSION_FILE)
-            place = Place(
-                self.store,
-                entry.key_ref,
-                folder,
-                os.path.basename(folder),
-                path,
-                self.root,
-                self._known,
-            )
-            stamp = _stamp(path)
-            old = self._trashed.get(entry.key_ref)
-            if old is not None and stamp is not None and old[0] == stamp:
-                kept[entry.key_ref] = old
-            else:
-                try:
-                    row = row_from(read_head(path), place)
-                except (OSError, LoopError) as error:
-                    row = bare_row(place, f"cannot be read: {error}", entry.trashed_ms)
-                kept[entry.key_ref] = (
-                    stamp,
-                    msgspec.structs.replace(row, trashed_ms=entry.trashed_ms),
-                )
-            rows.append(kept[entry.key_ref][1])
-        self._trashed = kept
-        return rows, listing.problems
-
-
-def _stamp(path: str) -> Stamp | None:
-    try:
-        status = os.stat(path)
-    except OSError:
-        return None
-    return Stamp(status.st_mtime_ns, status.st_size, status.st_ino)
 
 
 def _changed(path: str) -> int:

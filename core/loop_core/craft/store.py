@@ -146,10 +146,10 @@ class CraftStore:
             raise SessionNotFound("the session belongs to another store", key.ref)
         for scanner in self._scans.known():
             if key.ref.startswith(_TRASH):
-                folder = scanner.trash_folders.get(key.ref)
+                folder = scanner.trashed.folders.get(key.ref)
                 if folder is None:
                     self._scans.refresh({scanner.root: set()})
-                    folder = scanner.trash_folders.get(key.ref)
+                    folder = scanner.trashed.folders.get(key.ref)
                 if folder is not None:
                     return scanner, folder
             elif os.path.dirname(key.ref) == scanner.sessions:

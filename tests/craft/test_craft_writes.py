@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -419,6 +420,22 @@ def test_a_lone_tmp_is_brought_back_by_restore(app: Any, make_session: Make) -> 
     with pytest.raises(Refused, match="stays"):
         store.perform(change.inverse())
     assert file.read_bytes() == data
+
+
+def test_a_restore_waits_out_a_save(app: Any, make_session: Make) -> None:
+    """craft-format rule 1: between unlink and rename the session is no leftover."""
+    file = make_session("261201-calm-pond", USER, isArchived=True)
+    store = app.store()
+    key = key_of(store, file)
+    lone = file.with_name("session.jsonl.tmp")
+    file.rename(lone)
+    renaming = threading.Timer(0.02, lone.rename, (file,))
+    renaming.start()
+    try:
+        change = store.plan(key, Intent(do="restore"))
+    finally:
+        renaming.join()
+    assert "isArchived" in {edit.field for edit in change.edits}
 
 
 @pytest.mark.parametrize("raw", [b"", b'{"cut', dumps(USER) + b"\n"])

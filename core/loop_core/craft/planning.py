@@ -47,7 +47,7 @@ def plan(place: Place, intent: Intent, history: HistoryReader) -> Change:
     """
     owner = place.owner
     check_place(place)
-    if intent.do == "restore" and is_lone(place.folder):
+    if intent.do == "restore" and _left_lone(place.folder):
         path = os.path.join(place.folder, SESSION_FILE)
         return Change(key=place.key, id=os.path.basename(place.folder), path=path, edits=(RESCUE,))
     if owner is not None and intent.do in _UNDONE and not intent.force:
@@ -74,6 +74,17 @@ def plan(place: Place, intent: Intent, history: HistoryReader) -> Change:
         title=name if isinstance(name, str) else None,
         edits=tuple(edits),
     )
+
+
+def _left_lone(folder: str) -> bool:
+    """Whether a crash left only the `.tmp`, after waiting out the application's gap."""
+    if not is_lone(folder):
+        return False
+    try:
+        os.close(open_file(folder)[0])
+    except SessionNotFound:
+        return is_lone(folder)
+    return False
 
 
 def _open(folder: str) -> tuple[int, str]:

@@ -342,8 +342,14 @@ class Triage:
         self._tell(outcome)
 
     def _show_restored(self, outcome: Outcome) -> None:
-        """Bring the first session of an undo into view, wherever it went."""
+        """Bring the first session of an undo into view, wherever it went.
+
+        A cursor that is on one of several stays: nothing moves that need not.
+        """
         screen = self.screen
+        if screen.browse.cursor in {done.key for done in outcome.done}:
+            screen.show_all()
+            return
         done = outcome.done[0]
         key: SessionKey | None = done.key
         if key not in screen.browse.rows:

@@ -174,3 +174,20 @@ def test_the_trash_lists_only_projects_it_holds_something_of(session: Any) -> No
     rows = [session(1, project="a"), session(2, project="b", trashed_ms=NOW_MS)]
     assert [line.key for line in project_lines(projects, rows, "active")] == ["a"]
     assert [line.key for line in project_lines(projects, rows, "trash")] == ["b"]
+
+
+async def test_an_undo_of_many_leaves_a_cursor_that_is_on_one_of_them(app: Any, drive: Any) -> None:
+    async with drive(app) as d:
+        await d.press("f", "G")
+        at = d.screen.browse.cursor
+        await d.press("U")
+        await d.acted()
+        await d.press("z")
+        await d.acted()
+        assert d.screen.browse.cursor == at
+        assert d.shown == ["s001", "s004", "s009"]
+        await d.press("k", "u", "G")
+        await d.acted()
+        await d.press("z")
+        await d.acted()
+        assert d.screen.browse.cursor != at

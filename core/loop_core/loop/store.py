@@ -16,7 +16,7 @@ from typing import Any
 import platformdirs
 
 from loop_core.errors import InvalidArgument, LoopError, ReadOnly, Refused, SessionNotFound
-from loop_core.loop import changes
+from loop_core.loop import changes, location
 from loop_core.loop.abilities import capabilities, resume_command
 from loop_core.loop.details import details_of
 from loop_core.loop.finding import find
@@ -76,10 +76,10 @@ class LoopStore:
     ) -> None:
         self._root = os.path.abspath(os.fspath(root))
         self.read_only = read_only
-        named = _is_collection(self._root) if collection is None else collection
+        named = location.holds_sessions(self._root) if collection is None else collection
         traces = None if trace_root is None else os.path.abspath(os.fspath(trace_root))
         if traces is None:
-            traces = _default_traces(self._root, agent=not named)
+            traces = location.default_traces(self._root, agent=not named)
         kind = "loop-collection" if named else "loop"
         self._id = f"{kind}:{self._root}"
         if cache_dir is None:
@@ -100,9 +100,7 @@ class LoopStore:
 
     @property
     def label(self) -> str:
-        home = os.path.expanduser("~")
-        inside = self._root.startswith(home + os.sep)
-        return safe_line("Loop " + ("~" + self._root[len(home) :] if inside else self._root))
+        return location.label_of(self._root)
 
     @property
     def root(self) -> Path:
@@ -130,13 +128,10 @@ class LoopStore:
         return self._rows.get(key)
 
     def watch_roots(self) -> tuple[WatchRoot, ...]:
-        sessions, trash = self._scanner.sessions, self._scanner.trash_dir
-        roots = [WatchRoot(sessions, exists=os.path.isdir(sessions))]
-        roots.append(WatchRoot(trash, recursive=False, exists=os.path.isdir(trash)))
-        if self._scanner.agent:
-            names = os.path.join(self._root, "web-ui")
-            roots.append(WatchRoot(names, recursive=False, exists=os.path.isdir(names)))
-        return tuple(roots)
+        scanner = self._scanner
+        return location.watch_roots(
+            self._root, scanner.sessions, scanner.trash_dir, agent=scanner.agent
+        )
 
     def trash_dirs(self) -> tuple[str, ...]:
         return (self._scanner.trash_dir,)
@@ -331,27 +326,3 @@ class LoopStore:
     def _require_writable(self) -> None:
         if self.read_only:
             raise ReadOnly("the program runs read-only")
-
-
-def _is_collection(root: str) -> bool:
-    """Whether a directory holds sessions itself."""
-    if os.path.isdir(os.path.join(root, "sessions")):
-        return False
-    try:
-        with os.scandir(root) as entries:
-            return any(
-                entry.name == "archive.json"
-                or entry.name.endswith(".jsonl")
-                or os.path.lexists(os.path.join(entry.path, "meta.json"))
-                for entry in entries
-            )
-    except OSError:
-        return False
-
-
-def _default_traces(root: str, *, agent: bool) -> str | None:
-    if agent:
-        return os.path.join(root, "traces")
-    # A collection in its usual place below an agent directory.
-    parent, name = os.path.split(os.path.dirname(root))
-    return os.path.join(parent, "traces") if name == "sessions" else None

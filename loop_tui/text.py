@@ -103,8 +103,14 @@ def clip(text: str, cells: int, ellipsis: str = "…") -> str:
     if (len(text) if _simple(text) else cell_len(text)) <= cells:
         return text
     mark = ellipsis if cell_width(ellipsis) <= cells else ""
-    end, _ = take(text, cells - cell_width(mark))
-    return text[:end].rstrip(" \u200d") + mark
+    room = cells - cell_width(mark)
+    while True:
+        end, _ = take(text, room)
+        shown = text[:end].rstrip(" \u200d") + mark
+        # Stray joiners may be wider together than one by one.
+        if room <= 0 or cell_width(shown) <= cells:
+            return shown
+        room -= 1
 
 
 def clip_start(text: str, cells: int, ellipsis: str = "…") -> str:

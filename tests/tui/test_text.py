@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
@@ -74,6 +74,7 @@ def test_titles_fill_their_column_exactly(title: str, width: int) -> None:
 
 
 @given(tricky, st.integers(0, 40))
+@example("\u200d\u200d000", 2)
 def test_clip_never_exceeds_and_keeps_clusters(text: str, width: int) -> None:
     shown = clip(text, width)
     assert cell_width(shown) <= width

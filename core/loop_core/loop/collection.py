@@ -17,6 +17,7 @@ from loop_core.loop.archived import Archived
 from loop_core.loop.folder_listing import forms_of, list_folder
 from loop_core.loop.folders import Folders
 from loop_core.loop.known import Place, Sessions
+from loop_core.loop.known_legacy import look_legacy
 from loop_core.loop.ours import Ours
 from loop_core.loop.probe import open_folder
 from loop_core.model import Problem, SessionRow
@@ -176,7 +177,7 @@ class Collection:
         elif stem in self._unpublished:
             self._unpublished.discard(stem)
         if forms[-1] in "fF":
-            return sessions.look_legacy(stem, folder, linked=forms[-1] == "F")
+            return look_legacy(sessions, stem, folder, linked=forms[-1] == "F")
         return True
 
     def _settle(self, missing: list[str], folder: int) -> None:

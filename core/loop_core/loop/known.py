@@ -1,4 +1,7 @@
-"""The sessions of one folder as last read, and how one of them is brought up to date."""
+"""The sessions of one folder as last read, and how one of them is brought up to date.
+
+Version-2 files are looked at by `known_legacy`.
+"""
 
 from __future__ import annotations
 
@@ -11,23 +14,22 @@ from msgspec import Struct
 
 from loop_core.errors import StorageFailed, UnsupportedSession
 from loop_core.loop.folders import Folders
-from loop_core.loop.heads import Head, head_of, read_head
+from loop_core.loop.heads import Head, read_head
 from loop_core.loop.ours import Ours
 from loop_core.loop.paths import MESSAGES_FILE, META_FILE, is_session_id
-from loop_core.loop.probe import is_gone, read_at, read_first_line, stat_at
+from loop_core.loop.probe import is_gone, read_at, stat_at
 from loop_core.loop.quick import Quick, quick_row, read_quickly
 from loop_core.loop.rows import (
     Seen,
     make_row,
     messages_problem,
-    seen_legacy,
     seen_meta,
     unreadable,
 )
 from loop_core.loop.traces import owner_of
 from loop_core.model import Form, SessionKey, SessionRow, Stamp
 
-__all__ = ["Known", "Place", "Sessions"]
+__all__ = ["Known", "Place", "Sessions", "entitle"]
 
 _RECENT_MS = 86_400_000
 #: A named tuple without its keyword handling: half the cost, thousands of times a scan.
@@ -113,14 +115,14 @@ class Sessions:
                 return True
             seen = seen_meta(raw, path)
         except UnsupportedSession:
-            self._count_unsupported(stem, stamp)
+            self.count_unsupported(stem, stamp)
             return True
         except StorageFailed as error:
             if is_gone(error):
                 return False
             seen = unreadable(error)
         messages = stat_at(f"{stem}/{MESSAGES_FILE}", folder)
-        self._keep(stem, seen, "loop3", path, (stamp, messages), linked=linked)
+        self.keep(stem, seen, "loop3", path, (stamp, messages), linked=linked)
         return True
 
     def _keep_quickly(  # noqa: PLR0917 - once for each of thousands of sessions
@@ -132,7 +134,7 @@ class Sessions:
         messages: Stamp | None,
         linked: bool,
     ) -> None:
-        """`_keep` for metadata as Loop writes it."""
+        """`keep` for metadata as Loop writes it."""
         if stem in self.unsupported:
             del self.unsupported[stem]
         place, header = self.place, file.header
@@ -167,46 +169,14 @@ class Sessions:
         else:
             self._enter(stem, row, (stamp, messages), start, session)
 
-    # --- version 2
+    # --- both forms
 
-    def look_legacy(self, stem: str, folder: int, *, linked: bool) -> bool:
-        """Bring a version-2 file up to date; False: it is not there."""
-        path = f"{self.place.path}/{stem}.jsonl"
-        known = self.known.get(stem)
-        stamp = stat_at(f"{stem}.jsonl", folder)
-        if stamp is not None:
-            if self.unsupported.get(stem) == stamp:
-                return True
-            if known is not None and known.row.form == "loop2" and known.stamp == stamp:
-                self.touch(known)
-                return True
-        head = None
-        try:
-            first = read_first_line(path)
-            stamp = first.stamp
-            size = max(0, stamp.size - first.end - 1)
-            seen = seen_legacy(first.raw, path)
-            seen = seen._replace(peek=msgspec.structs.replace(seen.peek, size=size))
-            head = head_of(first.rest, whole=len(first.rest) == size)
-        except UnsupportedSession:
-            self._count_unsupported(stem, stamp)
-            return True
-        except StorageFailed as error:
-            if is_gone(error):
-                return False
-            seen = unreadable(error)
-        known = self._keep(stem, seen, "loop2", path, (stamp, None), linked=linked)
-        if head is not None:
-            _entitle(known, head)
-        return True
-
-    # --- both
-
-    def _count_unsupported(self, stem: str, stamp: Stamp | None) -> None:
+    def count_unsupported(self, stem: str, stamp: Stamp | None) -> None:
+        """A session of another version: no row, but known not to be read again."""
         self.unsupported[stem] = stamp
         self.known.pop(stem, None)
 
-    def _keep(
+    def keep(
         self,
         stem: str,
         seen: Seen,
@@ -289,10 +259,11 @@ class Sessions:
         """Read the fallback title of a version-3 session from its messages."""
         known = self.known[stem]
         path = os.path.join(os.path.dirname(known.row.path), MESSAGES_FILE)
-        _entitle(known, read_head(path, known.start, known.row.size))
+        entitle(known, read_head(path, known.start, known.row.size))
 
 
-def _entitle(known: Known, head: Head) -> None:
+def entitle(known: Known, head: Head) -> None:
+    """Give a session the title that the head of its messages shows."""
     known.titled = True
     row = known.row
     empty = head.whole and not head.user

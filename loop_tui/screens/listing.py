@@ -24,7 +24,7 @@ from loop_tui.commands import (
     keys_of,
 )
 from loop_tui.screens.dialogs import Modal, Result
-from loop_tui.text import cell_width, pad
+from loop_tui.text import cell_width, pad, take
 from loop_tui.widgets.line_list import LineList
 from loop_tui.widgets.text_list import TextLine, TextList
 
@@ -41,7 +41,8 @@ MOVES: tuple[BindingType, ...] = (
 
 
 HELP_WIDTH: Final = 72
-"""Cells of the help's box, as dialogs.tcss has it."""
+DETAILS_WIDTH: Final = 100
+"""Cells of the boxes of help and details, as dialogs.tcss has them."""
 
 
 class ListScreen(Modal[Result], Generic[Result]):
@@ -172,7 +173,8 @@ class DetailsScreen(ListScreen[None]):
     def fill(self) -> None:
         width = max((cell_width(d.label) for d in self.details), default=0)
         width = min(width, 24)
-        room = max(8, self.app.size.width - width - 12)
+        # Two borders, bar, end, scrollbar, and the three blanks around the label.
+        room = max(8, min(DETAILS_WIDTH, self.app.size.width) - width - 8)
         lines: list[TextLine] = [TextLine(())]
         for detail in self.details:
             label = pad(detail.label, width, "right")
@@ -183,11 +185,16 @@ class DetailsScreen(ListScreen[None]):
 
 
 def _wrapped(value: str, width: int) -> list[str]:
-    """`value` cut into pieces of at most `width` characters: paths have no blanks to break at."""
-    lines = [line for raw in value.split("\n") for line in ([raw] if raw else [""])]
-    return [
-        line[at : at + width] for line in lines for at in range(0, max(len(line), 1), width)
-    ] or [""]
+    """`value` cut into pieces of at most `width` cells: paths have no blanks to break at."""
+    pieces: list[str] = []
+    for line in value.split("\n"):
+        rest = line
+        while cell_width(rest) > width:
+            end = take(rest, width)[0] or len(rest)
+            pieces.append(rest[:end])
+            rest = rest[end:]
+        pieces.append(rest)
+    return pieces
 
 
 class Option(tuple[Hashable, str, str]):

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from loop_core.model import Project
+from loop_core.model import Detail, Project
 from loop_tui.commands import COMMANDS, SCOPES, Context, commands_in, elsewhere
 from loop_tui.screens.dialogs import ConfirmDialog
-from loop_tui.screens.listing import help_lines
+from loop_tui.screens.listing import DetailsScreen, help_lines
 from loop_tui.screens.questions import question
 from loop_tui.state.projects import project_lines
 from loop_tui.text import cell_width, glyphs
@@ -191,3 +191,17 @@ async def test_an_undo_of_many_leaves_a_cursor_that_is_on_one_of_them(app: Any, 
         await d.press("z")
         await d.acted()
         assert d.screen.browse.cursor != at
+
+
+@pytest.mark.parametrize("size", [(120, 30), (60, 20), (40, 12)])
+async def test_details_show_a_long_path_whole(app: Any, size: tuple[int, int]) -> None:
+    path = "/srv/" + "x-日報" * 60 + "/meta.json"
+    async with app.run_test(size=size) as pilot:
+        app.push_screen(DetailsScreen("Details", [Detail("Path", path)], ascii_only=False))
+        await pilot.pause()
+        listing = app.screen.listing
+        lines = [line.left for line in listing.items]
+        assert "".join(spans[1][0] for spans in lines if len(spans) > 1) == path
+        assert (
+            max(sum(cell_width(t) for t, _ in spans) for spans in lines) <= listing.size.width - 2
+        )

@@ -8,6 +8,7 @@ the other in a thread; the list shows what the service says is on disk now.
 from __future__ import annotations
 
 import asyncio
+import shutil
 import subprocess
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
@@ -409,15 +410,23 @@ class Triage:
         screen = self.screen
         try:
             argv, folder = await asyncio.to_thread(screen.service.resume_command, row.key)
+            if shutil.which(argv[0]) is None:
+                what = f"the resume command, because {argv[0]} is not installed here,"
+                await self._copy_resume(row, what)
+                return
             with screen.app.suspend():
-                done = subprocess.run(argv, cwd=folder, check=False)
+                done = run_program(argv, folder)
         except SuspendNotSupported:
             screen.toast("This terminal cannot be handed to another program", "error")
-        except (LoopError, OSError) as error:
+        except LoopError as error:
             screen.toast(f"Cannot resume: {reason_of(error)}", "error")
         else:
-            word = "ended" if done.returncode == 0 else f"ended with status {done.returncode}"
-            screen.toast(f"{AGENTS[row.source]} {word}")
+            if isinstance(done, OSError):
+                screen.toast(f"Cannot resume: {reason_of(done)}", "error")
+                return
+            word = "ended" if done == 0 else f"ended with status {done}"
+            moved = "; it migrates a version-2 session when it opens it" * (row.form == "loop2")
+            screen.toast(f"{AGENTS[row.source]} {word}{moved}")
             screen.rescan()
 
     def copy_id(self, context: Context) -> None:
@@ -426,7 +435,7 @@ class Triage:
     def copy_resume(self, context: Context) -> None:
         self.screen.run_worker(self._copy_resume(context.targets[0]), group="copy")
 
-    async def _copy_resume(self, row: SessionRow) -> None:
+    async def _copy_resume(self, row: SessionRow, what: str = "the resume command") -> None:
         import shlex
 
         try:
@@ -434,7 +443,18 @@ class Triage:
         except LoopError as error:
             self.screen.toast(f"Nothing to copy: {reason_of(error)}", "warning")
             return
-        self.screen.copy(f"cd {shlex.quote(folder)} && {shlex.join(argv)}", "the resume command")
+        self.screen.copy(f"cd {shlex.quote(folder)} && {shlex.join(argv)}", what)
+
+
+def run_program(argv: list[str], folder: str) -> int | OSError:
+    """Run a program in `folder`; its status, or why it did not start.
+
+    Nothing is raised: only a suspension that is left normally gives the terminal back.
+    """
+    try:
+        return subprocess.run(argv, cwd=folder, check=False).returncode
+    except OSError as error:
+        return error
 
 
 async def copy_text(screen: BrowserScreen, text: str, what: str) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +14,7 @@ from loop_core.errors import Refused, StorageFailed
 from loop_core.outcome import Reverted
 from loop_tui import clipboard
 from loop_tui.screens import triage
+from loop_tui.screens.triage import run_program
 from loop_tui.widgets.history import HistoryPane
 
 
@@ -267,6 +270,35 @@ def test_nothing_a_terminal_acts_on_is_copied(monkeypatch: pytest.MonkeyPatch) -
     assert taken == ["a␛]0;x␇b"]
 
 
+@pytest.fixture
+def agent_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program of the agent's name that can be found."""
+    program = tmp_path / "bin" / "loop"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+
+
+async def test_resume_without_the_agent_copies_its_command(
+    app: Any, service: Any, drive: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is suspended for a program that is not there (failures row 146)."""
+    monkeypatch.setenv("PATH", "/nowhere")
+    async with drive(app) as d:
+        service.resume = (["loop", "--session", "a b"], "/tmp/a b")
+        await d.press("r")
+        await d.settle()
+        assert "not installed" in d.toast
+        assert d.app.clipboard == "cd '/tmp/a b' && loop --session 'a b'"
+
+
+def test_a_program_that_does_not_start_is_a_value(tmp_path: Path) -> None:
+    assert isinstance(run_program(["loop-tui-no-such-program"], str(tmp_path)), OSError)
+    assert run_program(["true"], str(tmp_path)) == 0
+
+
+@pytest.mark.usefixtures("agent_installed")
 async def test_resume_says_why_it_cannot(app: Any, service: Any, drive: Any) -> None:
     """`r` runs the agent in the session's folder, or names the reason (failures row 146)."""
     async with drive(app) as d:
@@ -283,6 +315,7 @@ async def test_resume_says_why_it_cannot(app: Any, service: Any, drive: Any) -> 
         assert "cannot be handed" in d.toast
 
 
+@pytest.mark.usefixtures("agent_installed")
 async def test_resume_asks_while_the_session_runs(
     app: Any, service: Any, session: Any, drive: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

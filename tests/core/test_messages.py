@@ -175,7 +175,7 @@ def histories(draw: st.DrawFn) -> list[Any]:
             target = inner if isinstance(inner, dict) else target
         key = draw(st.sampled_from([*target, "zz"]))
         if draw(st.booleans()):
-            target[key] = draw(ODD)
+            target[key] = copy.deepcopy(draw(ODD))
         else:
             target.pop(key, None)
     return history

@@ -153,7 +153,12 @@ class Service:
         """Changes on disk until `stop` is set; blocks between them. Hand paths to `refresh`."""
         from loop_core.watch import watch
 
-        return watch(self.watch_roots(), stop, poll=self.options.poll)
+        return watch(
+            self.watch_roots(),
+            stop,
+            poll=self.options.poll,
+            unsettled=lambda: self.library.unsettled,
+        )
 
     def row(self, key: SessionKey) -> SessionRow | None:
         """The row of the current snapshot."""

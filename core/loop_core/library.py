@@ -73,6 +73,12 @@ class Library:
     def row(self, key: SessionKey) -> SessionRow | None:
         return self._rows.get(key)
 
+    @property
+    def unsettled(self) -> frozenset[str]:
+        """Paths to `refresh` again soon: a file is missing there that may come back."""
+        scans = list(self._scans.values())
+        return frozenset(path for scan in scans for path in scan.unsettled)
+
     def store_of(self, key: SessionKey) -> SessionStore:
         """The store a key belongs to. Raises InvalidArgument for a store that is not open."""
         store = self._by_id.get(key.store)

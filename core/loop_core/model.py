@@ -197,6 +197,7 @@ class Round(Struct, frozen=True, kw_only=True):
     """A user message and everything up to the next one.
 
     `index` is -1 for messages before the first user message (shown with the first page).
+    `continued`: not its beginning; `SessionStore.rounds` gives a huge round in parts.
     """
 
     index: int
@@ -206,6 +207,7 @@ class Round(Struct, frozen=True, kw_only=True):
     blocks: tuple[Block, ...]
     durations_ms: tuple[int, ...] = ()  # prompt timings of this round, in order
     size: int = 0  # bytes on disk
+    continued: bool = False
 
 
 class Page(Struct, frozen=True, kw_only=True):
@@ -348,13 +350,17 @@ class WatchRoot(Struct, frozen=True, gc=False):
 
 
 class StoreScan(Struct, frozen=True, kw_only=True):
-    """What one scan of one store found. `complete` False: rows may be missing, keep old ones."""
+    """What one scan of one store found. `complete` False: rows may be missing, keep old ones.
+
+    `unsettled`: raw paths to look at again soon; a file is missing there that may come back.
+    """
 
     store: str
     rows: tuple[SessionRow, ...] = ()
     projects: tuple[Project, ...] = ()
     problems: tuple[Problem, ...] = ()
     unsupported: int = 0
+    unsettled: tuple[str, ...] = ()
     complete: bool = True
 
 

@@ -32,6 +32,8 @@ INTERVAL = 2.0
 TICK = 0.2
 #: Seconds between two sweeps for what the watcher did not tell.
 SWEEP = 60.0
+#: Seconds between two looks at what a reader found unsettled.
+AGAIN = 0.3
 _DEBOUNCE_MS = 100
 _STEP_MS = 20
 _RUST_TIMEOUT_MS = 5_000
@@ -58,12 +60,15 @@ def watch(
     interval: float = INTERVAL,
     sweep: float = SWEEP,
     native: Native | None = None,
+    unsettled: Callable[[], frozenset[str]] = frozenset,
 ) -> Iterator[Changes]:
     """Yield changes below `roots` until `stop` is set (noticed within `TICK` seconds).
 
     A root that does not exist yet, or is replaced, is watched from the moment it appears.
+    What `unsettled` gives is told every `AGAIN` seconds, changed or not.
     """
     watcher = _Watcher(list(roots), stop, interval, sweep, native or _watch_natively)
+    watcher.unsettled = unsettled
     if poll:
         watcher.fall_back("asked for")
     try:
@@ -95,6 +100,8 @@ class _Watcher:
         self.polled: list[str] = []
         self.sweeps = Sweep(roots, sweep)
         self.next_poll = 0.0
+        self.unsettled: Callable[[], frozenset[str]] = frozenset
+        self.next_look = 0.0
 
     def fall_back(self, why: str) -> None:
         self.polling = True
@@ -120,12 +127,21 @@ class _Watcher:
                 self.begin()
                 yield self.say(everything=True)
                 continue
+            paths |= self.due_again()
             due = time.monotonic() >= self.next_poll
             if due and (self.polling or self.polled):
                 self.next_poll = time.monotonic() + self.interval
                 yield self.say(frozenset(paths | set(self.polled)), everything=self.polling)
             elif paths:
                 yield self.say(frozenset(paths))
+
+    def due_again(self) -> frozenset[str]:
+        """What is to be looked at again, when the time has come."""
+        now = time.monotonic()
+        if now < self.next_look or not (paths := self.unsettled()):
+            return frozenset()
+        self.next_look = now + AGAIN
+        return paths
 
     def say(self, paths: frozenset[str] = frozenset(), *, everything: bool = False) -> Changes:
         mode: Mode = "polling" if self.polling else "native"

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from loop_core import craft
 from loop_core.craft import rows as full_rows
+from loop_core.craft import scan as scan_module
 from loop_core.craft.quick import quick_row
 from loop_core.craft.scan import WorkspaceScanner
 from loop_core.craft.statuses import BUILT_IN
@@ -232,6 +233,33 @@ def test_a_gap_that_lasts_keeps_the_old_row_for_a_while(app: Any, make_session: 
     old = time.time() - 60
     os.utime(file.with_name("session.jsonl.tmp"), (old, old))
     assert "crash" in (app.rows(store)["261201-calm-pond"].problem or "")
+
+
+def test_a_file_gone_from_a_folder_that_stays_is_waited_for(
+    app: Any, make_session: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """failures row 55: no temporary tells of the writer; the row stays for about a second."""
+    file = make_session("261201-calm-pond", USER, name="Steady")
+    store = app.store()
+    app.rows(store)
+    aside = app.config / "aside"
+    file.rename(aside)
+    told = store.rescan({str(file)})
+    assert [(row.title, row.problem) for row in told.rows] == [("Steady", None)]
+    assert told.unsettled == (str(file.parent),)
+    aside.rename(file)
+    told = store.rescan(set(told.unsettled))
+    assert [row.title for row in told.rows] == ["Steady"]
+    assert told.unsettled == ()
+    file.rename(aside)
+    store.rescan({str(file)})
+    monkeypatch.setattr(scan_module, "_PATIENCE", 0.0)
+    told = store.rescan({str(file)})
+    assert told.unsettled == ()
+    assert "no session.jsonl" in (told.rows[0].problem or "")
+    assert "no session.jsonl" in (app.rows(store)["261201-calm-pond"].problem or "")
+    monkeypatch.undo()
+    assert "no session.jsonl" in (app.rows(store)["261201-calm-pond"].problem or "")
 
 
 def test_a_deleted_folder_goes_and_a_new_one_comes(app: Any, make_session: Make) -> None:

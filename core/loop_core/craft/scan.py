@@ -35,6 +35,7 @@ _ORDINARY = 2048  # bytes that hold the header of most sessions
 _FOLDER_END = -len(SESSION_FILE) - 1
 _LOOKS = (0.0, 0.002, 0.01, 0.03, 0.06, 0.1)
 _GAP_NS = 5_000_000_000  # a lone .tmp younger than this may still be renamed
+_PATIENCE = 1.2  # seconds a file may be missing from a folder that stays
 _LONE = (
     "only session.jsonl.tmp is left of a crash; Craft-Agents does not list the session "
     "and deletes the file; restore brings it back"
@@ -65,6 +66,8 @@ class WorkspaceScanner:
         self.trash = self.trashed.path
         self._rows_by_name: dict[str, SessionRow] = {}
         self._unsure: set[str] = set()  # rows to be read again whatever their stamp says
+        self._missed: dict[str, float] = {}  # since when a session that was read has no file
+        self._kept: set[str] = set()  # of these, the ones whose row stays for the moment
         self._known: frozenset[str] = frozenset()
         self._known_stamp: object = object()
         self._missing: dict[str, bool] = {}
@@ -83,6 +86,11 @@ class WorkspaceScanner:
             parent=safe_line(os.path.basename(os.path.dirname(self.root))),
             kind="remote" if workspace.remote else "workspace",
         )
+
+    @property
+    def unsettled(self) -> list[str]:
+        """Session folders to look at again soon: their file is missing, their row is kept."""
+        return [f"{self.sessions}/{name}" for name in self._kept]
 
     def scan(self, *, cancelled: Cancelled = never_cancelled) -> Iterator[Found]:
         """Everything, in growing steps; the last one is complete unless cancelled or broken."""
@@ -116,6 +124,8 @@ class WorkspaceScanner:
                 yield Found(tuple(rows.values()), complete=False)
         self._rows_by_name = rows
         self._unsure &= rows.keys()
+        self._kept &= rows.keys()
+        self._missed = {name: at for name, at in self._missed.items() if name in rows}
         self._problems = tuple(strays)
         yield self._finished()
 
@@ -132,6 +142,7 @@ class WorkspaceScanner:
                 self._rows_by_name[name] = self._session(name, linked=linked)
             else:
                 self._rows_by_name.pop(name, None)
+                self._found_again(name)
         return self._finished()
 
     def look(self, name: str) -> SessionRow | None:
@@ -233,9 +244,11 @@ class WorkspaceScanner:
                 continue
             except OSError as error:
                 self._unsure.add(name)
+                self._found_again(name)
                 place = self._place(name, SESSION_FILE, linked=linked)
                 return bare_row(place, _unreadable(error), _changed(path))
             self._unsure.discard(name)
+            self._found_again(name)
             return row
         return self._without_file(name, linked=linked)
 
@@ -272,19 +285,31 @@ class WorkspaceScanner:
         stamp = stamp_at(f"{self.sessions}/{name}/{_TMP}")
         return stamp is not None and time.time_ns() - stamp.mtime_ns < _GAP_NS
 
+    def _found_again(self, name: str) -> None:
+        """The file is there, or the folder is not: nothing to wait for."""
+        self._missed.pop(name, None)
+        self._kept.discard(name)
+
     def _without_file(self, name: str, *, linked: bool) -> SessionRow:
-        """No `session.jsonl`: a crash left a lone `.tmp`, or the folder holds no session."""
-        old = self._rows_by_name.get(name)
+        """No `session.jsonl`: a gap, a crash left a lone `.tmp`, or the folder holds no session."""
         self._unsure.add(name)
+        old = self._rows_by_name.get(name)
+        if old is not None and old.stamp is not None and old.path.endswith(SESSION_FILE):
+            # Every look tries again until the gap is clear.
+            self._kept.add(name)
+            since = self._missed.setdefault(name, time.monotonic())
+            tmp = stamp_at(f"{self.sessions}/{name}/{_TMP}")
+            if tmp is None and time.monotonic() - since < _PATIENCE:
+                return old
+            if tmp is not None and time.time_ns() - tmp.mtime_ns < _GAP_NS:
+                return old
+        self._kept.discard(name)
         place = self._place(name, _TMP, linked=linked)
         try:
             head = read_head(place.path)
         except OSError:
             place = self._place(name, SESSION_FILE, linked=linked)
             return bare_row(place, "no session.jsonl in this folder", _changed(place.folder))
-        young = time.time_ns() - head.stamp.mtime_ns < _GAP_NS
-        if young and old is not None and old.path.endswith(SESSION_FILE):
-            return old  # still the application's gap; every scan looks again until it is clear
         return self._with_folder(row_from(head, place, _LONE))
 
     def _with_folder(self, row: SessionRow) -> SessionRow:

@@ -163,7 +163,9 @@ class Scans:
             found = dict(self._found)
         rows: list[SessionRow] = []
         problems: list[Problem] = []
+        unsettled: list[str] = []
         for scanner in scanners:
+            unsettled += scanner.unsettled
             part = found.get(scanner.root)
             if part is not None:
                 rows += with_owner(part.rows, live=self._is_owned(scanner.root))
@@ -181,6 +183,7 @@ class Scans:
             rows=tuple(rows),
             projects=projects,
             problems=tuple(problems),
+            unsettled=tuple(unsettled),
             complete=complete,
         )
 

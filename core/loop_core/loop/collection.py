@@ -2,8 +2,8 @@
 
 Every session becomes a row from its metadata alone; whatever is no session and no file of
 Loop's becomes a `Problem`. Only what changed since the last look (by `Stamp`) is decoded. A
-failure to list the folder keeps what was known; a file that is missing for a moment, between
-the unlink and the rename of its writer, is waited for.
+failure to list the folder keeps what was known. A file that is missing for a moment, between
+the unlink and the rename of its writer, is waited for; the row stays while it may come back.
 """
 
 from __future__ import annotations
@@ -25,8 +25,10 @@ from loop_core.store import Cancelled
 
 __all__ = ["Collection"]
 
-#: Seconds a file may be missing while its writer replaces it.
+#: Seconds a look waits for a missing file.
 GRACE = 0.25
+#: Seconds from the first such look until the session counts as gone.
+PATIENCE = 1.2
 _WAIT = 0.02
 _STEP = 256
 
@@ -41,6 +43,7 @@ class Collection:
         self._archived = Archived(place.store, place.path)
         self._oddities: list[Problem] = []
         self._unpublished: set[str] = set()
+        self._missed: dict[str, float] = {}  # since when a kept row has no file
         self._failure: Problem | None = None
 
     def __len__(self) -> int:
@@ -49,6 +52,11 @@ class Collection:
     @property
     def unsupported(self) -> int:
         return len(self.sessions.unsupported)
+
+    @property
+    def unsettled(self) -> list[str]:
+        """Paths to look at again soon: sessions kept although their file is missing."""
+        return [os.path.join(self.place.path, stem) for stem in self._missed]
 
     def rows(self) -> list[SessionRow]:
         """One row a session; a version-2 file behind a published directory has none."""
@@ -101,7 +109,7 @@ class Collection:
                     if cancelled():
                         return
             missing += [stem for stem in self.sessions.known if stem not in listed.stems]
-            self._settle(missing, folder)
+            self._settle(missing, set(self._missed), folder)
         finally:
             os.close(folder)
         self._unpublished.intersection_update(listed.stems)
@@ -130,7 +138,7 @@ class Collection:
                     self._unpublished.discard(stem)
                     self.sessions.unsupported.pop(stem, None)
                     missing.append(stem)
-            self._settle(missing, folder)
+            self._settle(missing, stems, folder)
         finally:
             os.close(folder)
         if before != self._archived.members:
@@ -156,6 +164,7 @@ class Collection:
         if error.errno in (errno.ENOENT, errno.ENOTDIR):
             self.sessions.known, self.sessions.unsupported = {}, {}
             self._unpublished, self._oddities, self._failure = set(), [], None
+            self._missed = {}
         else:
             reason = f"the folder cannot be read: {error.strerror}"
             self._failure = self._problem("", reason, "unreadable")
@@ -180,20 +189,29 @@ class Collection:
             return look_legacy(sessions, stem, folder, linked=forms[-1] == "F")
         return True
 
-    def _settle(self, missing: list[str], folder: int) -> None:
-        """Wait a moment for files that were known and are not there; then they are gone."""
+    def _settle(self, missing: list[str], looked_at: set[str], folder: int) -> None:
+        """Wait a moment for files that were known and are not there, the first time.
+
+        Later looks find them or, after `PATIENCE`, let the session go.
+        """
         known = self.sessions.known
         missing = [stem for stem in missing if stem in known]
         deadline = time.monotonic() + GRACE
         while missing:
             missing = [stem for stem in missing if not self._returned(stem, folder)]
-            if not any(map(self._may_return, missing)) or time.monotonic() >= deadline:
+            new = [stem for stem in missing if stem not in self._missed]
+            if not any(map(self._may_return, new)) or time.monotonic() >= deadline:
                 break
             time.sleep(_WAIT)
+        for stem in looked_at.difference(missing):
+            self._missed.pop(stem, None)
+        now = time.monotonic()
         for stem in missing:
-            del known[stem]
-            # A version-2 backup may be what is left.
-            self._returned(stem, folder)
+            since = self._missed.setdefault(stem, now)
+            if now - since >= PATIENCE or not self._is_being_replaced(stem):
+                del known[stem], self._missed[stem]
+                # A version-2 backup may be what is left.
+                self._returned(stem, folder)
 
     def _returned(self, stem: str, folder: int) -> bool:
         forms = forms_of(self.place.path, stem)
@@ -203,3 +221,13 @@ class Collection:
         """A directory is only ever moved as a whole; a file may be on its way."""
         row = self.sessions.known[stem].row
         return row.form == "loop2" or os.path.isdir(os.path.dirname(row.path))
+
+    def _is_being_replaced(self, stem: str) -> bool:
+        """Whether what lies beside a missing file says that its writer is not done."""
+        if self.sessions.known[stem].row.form == "loop3":
+            return self._may_return(stem)
+        try:
+            names = os.listdir(self.place.path)
+        except OSError:
+            return False
+        return any(name.endswith(".tmp") and f"{stem}.jsonl" in name for name in names)

@@ -125,10 +125,12 @@ class Scanner:
     def result(self, *, complete: bool) -> StoreScan:
         rows: list[SessionRow] = []
         problems = [] if self._problem is None else [self._problem]
+        unsettled: list[str] = []
         unsupported = 0
         for collection in self.collections.values():
             rows += collection.rows()
             problems += collection.problems()
+            unsettled += collection.unsettled
             unsupported += collection.unsupported
         rows += self._trash.rows.values()
         problems += self._trash.problems
@@ -138,6 +140,7 @@ class Scanner:
             projects=self._projects(rows),
             problems=tuple(problems),
             unsupported=unsupported,
+            unsettled=tuple(unsettled),
             complete=complete,
         )
 

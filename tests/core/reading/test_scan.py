@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from loop_core.loop import collection
 from loop_core.loop.store import LoopStore
 from loop_core.model import StoreScan
 
@@ -418,6 +419,34 @@ def test_a_file_missing_for_a_moment_is_no_deletion(disk: Any, kit: Any) -> None
         timer.join()
         assert len(told.rows) == 2
         assert {row.title for row in told.rows} == {"a", "b"}
+
+
+def test_a_gap_longer_than_a_look_keeps_the_row(
+    disk: Any, kit: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """failures row 55: the row stays, is looked at again, and goes when nothing comes back."""
+    monkeypatch.setattr(collection, "GRACE", 0.02)
+    path, legacy = disk.v3([kit.user("a")]), disk.v2([kit.user("b")])
+    store = disk.store()
+    kit.scanned(store)
+    asides = [path.with_suffix(".aside"), legacy.with_name(f".{legacy.name}.1.tmp")]
+    for file, aside in zip((path, legacy), asides, strict=True):
+        file.rename(aside)
+        for told in (store.rescan({str(file)}), kit.scanned(store)):
+            assert {row.title for row in told.rows} == {"a", "b"}
+            assert set(told.unsettled) <= {str(path.parent), str(legacy.with_suffix(""))}
+            assert len(told.unsettled) == 1
+        aside.rename(file)
+        told = store.rescan(set(told.unsettled))
+        assert len(told.rows) == 2
+        assert told.unsettled == ()
+    path.rename(asides[0])
+    assert len(store.rescan({str(path)}).rows) == 2
+    monkeypatch.setattr(collection, "PATIENCE", 0.0)
+    told = store.rescan({str(path.parent)})
+    assert [row.title for row in told.rows] == ["b"]
+    assert told.unsettled == ()
+    assert [problem.kind for problem in told.problems] == ["unpublished"]
 
 
 def test_what_is_gone_goes(disk: Any, kit: Any) -> None:

@@ -260,3 +260,14 @@ def test_silent_file_systems_are_polled_beside_native_ones(
     (root / "new").write_text("x")
     seen.until(told(root / "new"))
     assert not any(changes.everything for changes in seen.said)
+
+
+def test_what_is_unsettled_is_told_until_it_is_settled(
+    watching: Callable[..., Watching], root: Path
+) -> None:
+    """failures row 55: a file that was missing at the last look is looked for again."""
+    unsettled = frozenset({str(root / "one")})
+    left = [unsettled, unsettled]
+    seen = watching(WatchRoot(str(root)), unsettled=lambda: left.pop() if left else frozenset())
+    seen.until(lambda said: sum(changes.paths == unsettled for changes in said) == 2)
+    assert not any(changes.everything for changes in seen.said)

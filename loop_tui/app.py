@@ -20,7 +20,8 @@ from loop_tui.crash import CrashReport
 from loop_tui.live import Live
 from loop_tui.messages import ServiceFailed, ServiceOpened, SnapshotReady, WatchState
 from loop_tui.places import own_places
-from loop_tui.screens.browser import BrowserScreen, short_path
+from loop_tui.screens.board import short_path
+from loop_tui.screens.browser import BrowserScreen
 from loop_tui.settings import SettingsFile
 from loop_tui.terminal import terminal_gone
 
@@ -145,8 +146,8 @@ class LoopTui(App[None]):
         except LoopError as error:
             self.post_message(ServiceFailed(reason_of(error)))
             return
-        self.browser.apply(snapshot)
-        self.browser.finish_scan()
+        self.browser.news.apply(snapshot)
+        self.browser.news.finish_scan()
         self._start_watching()
 
     def _scan_step(self, snapshot: Snapshot) -> None:
@@ -156,11 +157,11 @@ class LoopTui(App[None]):
     @on(ServiceOpened)
     def _opened(self, event: ServiceOpened) -> None:
         self.read_only = self.read_only or bool(event.service.read_only)
-        self.browser.show_all()
+        self.browser.board.show_all()
 
     @on(ServiceFailed)
     def _failed(self, event: ServiceFailed) -> None:
-        self.browser.finish_scan()
+        self.browser.news.finish_scan()
         self.browser.toast(event.reason, "error")
 
     def _start_watching(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Hashable, Sequence
 from textwrap import wrap
 from typing import ClassVar, Final, Generic
@@ -71,9 +72,9 @@ class ListScreen(Modal[Result], Generic[Result]):
         self.set_focus(self.listing)
         self.fill()
 
+    @abstractmethod
     def fill(self) -> None:
         """Put the lines into `listing`."""
-        raise NotImplementedError
 
     def action_lines(self, lines: int) -> None:
         self.listing.scroll_lines(lines)

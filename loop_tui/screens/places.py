@@ -1,21 +1,21 @@
-"""Going places: cursor, panes, views, projects, filter, marks. Changes nothing on disk."""
+"""Going places: cursor, panes, views, projects, and the way back. Changes nothing on disk."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from textual.widget import Widget
 from textual.widgets import Input
 
-from loop_tui.commands import Context, Pane
-from loop_tui.state import VIEW_LABELS, select
-from loop_tui.text import human_count
+from loop_core.model import SessionKey
+from loop_tui.commands import Pane
 from loop_tui.widgets.line_list import LineList
 from loop_tui.widgets.projects import PlaceLine
 
 if TYPE_CHECKING:
     from loop_tui.screens.browser import BrowserScreen
+    from loop_tui.screens.keyboard import Handler
 
 _ORDER: tuple[Pane, ...] = ("projects", "sessions", "history")
 
@@ -26,8 +26,8 @@ class Places:
     def __init__(self, screen: BrowserScreen) -> None:
         self.screen = screen
 
-    def handlers(self) -> dict[str, Callable[[Context], None]]:
-        move = self.screen.move
+    def handlers(self) -> dict[str, Handler]:
+        move = self._move
         current = self._list
         return {
             "move.down": lambda _: move(lambda: current().move_by(1)),
@@ -40,11 +40,6 @@ class Places:
             "move.last": lambda _: move(lambda: current().move_last()),
             "open": lambda _: self.open_history(),
             "projects.open": lambda _: self.go("sessions"),
-            "mark": lambda _: self.mark(),
-            "mark.range": lambda _: self.mark_range(),
-            "mark.all": lambda _: self.mark_all(),
-            "unread.next": lambda _: self.unread(backwards=False),
-            "unread.previous": lambda _: self.unread(backwards=True),
             "pane.next": lambda _: self.cycle(1),
             "pane.previous": lambda _: self.cycle(-1),
             "pane.left": lambda _: self.step(-1),
@@ -54,12 +49,14 @@ class Places:
             "pane.history": lambda _: self.go("history"),
             "view.next": lambda _: self.view(1),
             "view.previous": lambda _: self.view(-1),
-            "sort": lambda _: self.sort(),
-            "sort.reverse": lambda _: self.reverse(),
-            "filter": lambda _: self.filter(),
             "back": lambda _: self.back(),
             "close": lambda _: self.close(),
         }
+
+    def _move(self, moved: Callable[[], bool]) -> None:
+        """Move the cursor of the focused list; the state follows at once, not by message."""
+        if moved() and self.screen.pane == "sessions":
+            self.screen.browse.move_to(self.screen.session_list.cursor)
 
     def _list(self) -> LineList[object]:
         screen = self.screen
@@ -92,8 +89,39 @@ class Places:
             screen.browse.commit_view()
         screen.pane = pane
         self.arrange()
-        screen.set_focus(screen.pane_target(pane), scroll_visible=False)
-        screen.show_footer()
+        screen.set_focus(screen.places.target(pane), scroll_visible=False)
+        screen.board.show_footer()
+
+    def entered(self, widget: Widget) -> None:
+        """A widget has the focus, however it came to it: its pane is the one in use."""
+        screen = self.screen
+        pane = self._pane_of(widget)
+        if pane is None:
+            return
+        if screen.pane == "projects" and pane != "projects":
+            screen.browse.commit_view()
+        screen.pane = pane
+        self.arrange()
+        screen.board.show_footer()
+
+    def _pane_of(self, widget: Widget) -> Pane | None:
+        screen = self.screen
+        for node in widget.ancestors_with_self:
+            if node is screen.projects_pane:
+                return "projects"
+            if node is screen.sessions_pane:
+                return "sessions"
+            if node is screen.history_column:
+                return "history"
+        return None
+
+    def target(self, pane: Pane) -> Widget:
+        """The widget that takes the focus of a pane."""
+        if pane == "projects":
+            return self.screen.project_list
+        if pane == "sessions":
+            return self.screen.session_list
+        return self.screen.history.transcript
 
     def _opened(self) -> None:
         """The history is entered on purpose: a session kept unread by hand may be read now."""
@@ -124,20 +152,20 @@ class Places:
         """Esc: one layer, never the program."""
         screen = self.screen
         if isinstance(screen.focused, Input):
-            self.leave_field()
+            screen.choosing.leave_field()
         elif screen.get_selected_text():
             screen.clear_selection()
-        elif screen.pane == "history" and screen.history.finder is not None:
+        elif screen.pane == "history" and screen.history.finding:
             screen.history.find("")
         elif screen.range_start is not None:
             screen.range_start = None
             screen.clear_toast()
         elif screen.browse.text:
-            self.clear_filter()
+            screen.choosing.clear_filter()
         elif screen.browse.marks:
             screen.browse.marks.clear()
             screen.session_list.refresh()
-            screen.preview_soon()
+            screen.board.preview_soon()
         elif screen.pane == "projects" and not self._wide and not self._narrow:
             self.go("sessions")
         elif not self._leftmost():
@@ -146,16 +174,16 @@ class Places:
     def close(self) -> None:
         """`q`: back one pane, and out from the leftmost."""
         screen = self.screen
-        if screen.close_guarded():
+        if screen.keyboard.close_guarded():
             return
         if screen.pane == "projects" and not self._wide and not self._narrow:
             self.go("sessions")
-            screen.note_closed()
+            screen.keyboard.note_closed()
         elif self._leftmost():
             screen.owner.leave()
         else:
             self.step(-1)
-            screen.note_closed()
+            screen.keyboard.note_closed()
 
     # --- views and projects
 
@@ -167,7 +195,7 @@ class Places:
         elif place.project is not None:
             browse.choose_project(place.project)
         self.screen.range_start = None
-        self.screen.show_all(top=True)
+        self.screen.board.show_all(top=True)
 
     def place_index(self, lines: Sequence[PlaceLine]) -> int:
         """The line of what is chosen."""
@@ -183,136 +211,18 @@ class Places:
     def view(self, by: int) -> None:
         self.screen.browse.step_view(by)
         self.screen.range_start = None
-        self.screen.show_all(top=True)
+        self.screen.board.show_all(top=True)
 
-    def sort(self) -> None:
+    # --- a session
+
+    def reveal(self, key: SessionKey) -> bool:
+        """Put the cursor on a session, wherever it is listed; False: it is nowhere."""
         screen = self.screen
-        screen.browse.step_sort()
-        screen.change_settings(sort=screen.browse.sort)
-        screen.show_rows()
-        screen.toast(f"Sorted by {screen.browse.sort}")
-
-    def reverse(self) -> None:
-        screen = self.screen
-        browse = screen.browse
-        browse.sort_by(browse.sort, reverse=not browse.reverse)
-        screen.change_settings(reverse=browse.reverse)
-        screen.show_rows()
-        screen.toast("Reversed" if browse.reverse else "In the usual direction")
-
-    def empty_words(self) -> tuple[str, ...]:
-        """What an empty list says: where we looked, or what would bring rows."""
-        screen = self.screen
-        browse = screen.browse
-        if screen.scanning:
-            return (f"Reading the sessions {screen.glyphs.ellipsis}",)
-        if not browse.snapshot.rows and browse.view != "problems":
-            return screen.owner.empty_words()
-        if browse.text:
-            words = [f"Nothing here matches {browse.text}"]
-            archived = len(
-                select(
-                    browse.snapshot.rows,
-                    "archived",
-                    project=browse.project,
-                    text=browse.text,
-                    show_hidden=browse.show_hidden,
-                    names=browse.names,
-                )
-            )
-            if archived and browse.view != "archived":
-                words.append(f"{human_count(archived)} in the archive: f goes to the next view")
-            return (*words, "Esc takes the filter away")
-        if browse.view == "unread":
-            return ("Everything is read",)
-        if browse.view == "problems":
-            return ("No problems", "Every session could be read")
-        if browse.view == "trash":
-            return ("The trash is empty", "d moves a session here; nothing leaves by itself")
-        label = VIEW_LABELS[browse.view].lower()
-        return (f"No {label} sessions", "f goes to the next view")
-
-    # --- filter
-
-    def filter(self) -> None:
-        """A field above the list; in the history, a find in the whole session."""
-        screen = self.screen
-        if screen.pane == "history" and screen.browse.row is not None:
-            screen.history.action_start_find()
-            return
-        if screen.pane == "projects":
-            self.go("sessions")
-        field = screen.sessions_pane.field
-        screen.run_worker(asyncio.to_thread(screen.browse.warm), group="warm", exclusive=True)
-        screen.sessions_pane.show_filter(shown=True)
-        screen.set_focus(field)
-        field.cursor_position = len(field.value)
-        screen.show_footer()
-
-    def typed(self, value: str) -> None:
-        screen = self.screen
-        if value != screen.browse.text:
-            screen.browse.filter(value)
-            screen.show_rows(top=True)
-
-    def leave_field(self) -> None:
-        """Out of the filter's field; what was typed stays."""
-        screen = self.screen
-        if screen.pane == "history":
-            screen.set_focus(screen.pane_target("history"), scroll_visible=False)
-            return
-        field = screen.sessions_pane.field
-        screen.sessions_pane.show_filter(shown=bool(field.value))
-        screen.set_focus(screen.session_list, scroll_visible=False)
-        screen.show_footer()
-
-    def clear_filter(self) -> None:
-        screen = self.screen
-        field = screen.sessions_pane.field
-        field.value = ""
-        screen.sessions_pane.show_filter(shown=False)
-        screen.browse.filter("")
-        screen.show_rows()
-
-    # --- marks
-
-    def mark(self) -> None:
-        screen = self.screen
-        key = screen.browse.cursor
-        if key is None:
-            return
-        screen.browse.toggle_mark(key)
-        screen.session_list.refresh_row(screen.session_list.cursor)
-        screen.move(lambda: screen.session_list.move_by(1))
-        screen.preview_soon()
-
-    def mark_range(self) -> None:
-        screen = self.screen
-        browse = screen.browse
-        if screen.range_start is None or browse.index_of(screen.range_start) < 0:
-            screen.range_start = browse.cursor
-            screen.toast(f"Range starts here: move, then {screen.key_of('mark.range')} again")
-            return
-        if browse.cursor is not None:
-            number = browse.mark_range(screen.range_start, browse.cursor)
-            screen.toast(f"{human_count(number)} marked")
-        screen.range_start = None
-        screen.session_list.refresh()
-        screen.preview_soon()
-
-    def mark_all(self) -> None:
-        screen = self.screen
-        number = screen.browse.mark_all()
-        screen.toast(f"{human_count(number)} marked" if number else "No marks")
-        screen.session_list.refresh()
-        screen.preview_soon()
-
-    # --- unread
-
-    def unread(self, *, backwards: bool) -> None:
-        screen = self.screen
-        key = screen.browse.next_unread(screen.now_ms, backwards=backwards)
-        if key is None:
-            screen.toast("No other unread session")
-        else:
-            screen.reveal(key)
+        if not screen.browse.reveal(key):
+            return False
+        text = screen.browse.text
+        if screen.sessions_pane.field.value != text:
+            screen.sessions_pane.field.value = text
+            screen.sessions_pane.show_filter(shown=bool(text))
+        screen.board.show_all()
+        return True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from loop_core.errors import LoopError, reason_of
@@ -18,6 +18,7 @@ from loop_tui.text import Glyphs, human_size
 if TYPE_CHECKING:
     from loop_core.loop.reclaim import Reclaimable
     from loop_tui.screens.browser import BrowserScreen
+    from loop_tui.screens.keyboard import Handler
 
 __all__ = ["Saving", "reclaim_question"]
 
@@ -35,7 +36,7 @@ class Saving:
     def __init__(self, screen: BrowserScreen) -> None:
         self.screen = screen
 
-    def handlers(self) -> dict[str, Callable[[Context], None]]:
+    def handlers(self) -> dict[str, Handler]:
         return {"export": self.export, "reclaim": lambda _: self.reclaim()}
 
     # --- export
@@ -139,7 +140,7 @@ class Saving:
         if faults:
             text = f"{text} {screen.glyphs.separator} not done: {faults[0]}"
         screen.toast(text, "error" if faults else "good")
-        screen.rescan()
+        screen.news.rescan()
 
 
 def _target(path: str, row: SessionRow) -> str:

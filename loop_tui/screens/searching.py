@@ -8,12 +8,10 @@ it too. The process ends with the browser; what it had committed stays.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from textual.message import Message
 
-from loop_tui.commands import Context
 from loop_tui.screens.questions import title_of
 
 if TYPE_CHECKING:
@@ -22,6 +20,7 @@ if TYPE_CHECKING:
     from loop_core.search.result import RoundHit
     from loop_tui.indexing import IndexJob
     from loop_tui.screens.browser import BrowserScreen
+    from loop_tui.screens.keyboard import Handler
     from loop_tui.screens.search import Asked, Chosen, SearchScreen
     from loop_tui.state.found import FoundLine, Place
 
@@ -63,7 +62,7 @@ class Searching:
         self._starting = False
         self._stopped = False
 
-    def handlers(self) -> dict[str, Callable[[Context], None]]:
+    def handlers(self) -> dict[str, Handler]:
         return {
             "search": lambda _: self.open(),
             "find.next": lambda _: self.step(1),
@@ -114,7 +113,7 @@ class Searching:
     def step(self, by: int) -> None:
         """The next or previous hit: of a find in the history, else of the search."""
         screen = self.screen
-        if screen.history.finder is not None:
+        if screen.history.finding:
             viewer = screen.history
             viewer.action_next_hit() if by > 0 else viewer.action_previous_hit()
             return
@@ -131,7 +130,7 @@ class Searching:
 
     def _show(self, key: SessionKey, hit: RoundHit | None) -> None:
         screen = self.screen
-        if not screen.reveal(key):
+        if not screen.places.reveal(key):
             screen.toast("This session is not there any more", "warning")
             return
         screen.places.go("history")
@@ -209,7 +208,7 @@ class Searching:
         self.note = note
         if (top := self._top()) is not None:
             top.say()
-        self.screen.show_status()
+        self.screen.board.show_status()
 
     def _top(self) -> SearchScreen | None:
         from loop_tui.screens.search import SearchScreen

@@ -1,17 +1,14 @@
-"""What opens above the browser: help, palette, details, themes, a file for long text."""
+"""What opens above the browser: help, palette, details, themes, settings."""
 
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from loop_core import fsio
 from loop_core.errors import LoopError, reason_of
 from loop_core.model import Detail, SessionRow
 from loop_tui.commands import BY_ID, COMMANDS, Context, commands_in, keys_label
-from loop_tui.screens.dialogs import PromptDialog
 from loop_tui.screens.listing import ChoiceScreen, DetailsScreen, HelpScreen, Option
 from loop_tui.screens.palette import Entry, PaletteScreen
 from loop_tui.screens.questions import title_of
@@ -23,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
 
     from loop_tui.screens.browser import BrowserScreen
+    from loop_tui.screens.keyboard import Handler
 
 
 class Windows:
@@ -31,7 +29,7 @@ class Windows:
     def __init__(self, screen: BrowserScreen) -> None:
         self.screen = screen
 
-    def handlers(self) -> dict[str, Callable[[Context], None]]:
+    def handlers(self) -> dict[str, Handler]:
         return {
             "help": self.help,
             "palette": self.palette,
@@ -99,7 +97,7 @@ class Windows:
     def _do(self, entry: Entry) -> None:
         screen = self.screen
         if entry.kind == "session" and not isinstance(entry.target, str):
-            screen.reveal(entry.target)
+            screen.places.reveal(entry.target)
             screen.places.go("sessions")
         elif entry.kind == "command" and entry.target in BY_ID:
             screen.action_command(str(entry.target))
@@ -111,7 +109,7 @@ class Windows:
                 browse.commit_view()
             else:
                 browse.choose_project(str(entry.target))
-            screen.show_all(top=True)
+            screen.board.show_all(top=True)
             screen.places.go("sessions")
 
     # --- details
@@ -170,31 +168,9 @@ class Windows:
         screen = self.screen
         screen.browse.toggle_hidden()
         screen.change_settings(show_hidden=screen.browse.show_hidden)
-        screen.show_all()
+        screen.board.show_all()
         state = "shown" if screen.browse.show_hidden else "hidden"
         screen.toast(f"Helper sessions are {state}")
-
-    # --- a file for what the clipboard cannot take
-
-    def offer_file(self, words: str, what: str) -> None:
-        screen = self.screen
-        path = os.path.join(os.path.expanduser("~"), "loop-tui-copy.txt")
-
-        def answered(chosen: str | None) -> None:
-            if chosen:
-                screen.run_worker(self._write(os.path.expanduser(chosen), words), group="copy")
-
-        heading = f"Too long for the clipboard: write {what} to a file"
-        screen.app.push_screen(PromptDialog(heading, path), answered)
-
-    async def _write(self, path: str, words: str) -> None:
-        data = words.encode("utf-8", "replace")
-        try:
-            await asyncio.to_thread(fsio.write_new, path, data)
-        except LoopError as error:
-            self.screen.toast(f"Not written: {reason_of(error)}", "error")
-        else:
-            self.screen.toast(f"Written to {path}")
 
 
 VIEWER_ACTIONS = {

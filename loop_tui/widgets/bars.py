@@ -6,6 +6,7 @@ whole where it can be (a key with its label), else clipped.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
@@ -13,8 +14,10 @@ from rich.segment import Segment
 from textual import events
 from textual.message import Message
 from textual.strip import Strip
+from textual.timer import Timer
 from textual.widget import Widget
 
+from loop_core.sanitize import safe_line
 from loop_tui import text
 from loop_tui.roles import roles_of
 from loop_tui.state.views import VIEW_LABELS, VIEWS, View
@@ -34,8 +37,9 @@ class Bar(Widget, inherit_bindings=False):
         self.glyphs: Glyphs = text.glyphs(ascii_only)
         self.ascii_only = ascii_only
 
+    @abstractmethod
     def spans(self, width: int) -> list[Span]:
-        raise NotImplementedError
+        """The line as (text, role), at most `width` cells."""
 
     def render_line(self, y: int) -> Strip:
         rich = roles_of(self.app).rich
@@ -185,6 +189,7 @@ _TONES: Mapping[Tone, str] = {
     "warning": "warning",
     "error": "error",
 }
+TOAST_S: Mapping[Tone, float] = {"info": 6.0, "good": 6.0, "warning": 10.0, "error": 12.0}
 
 
 class Toast(NamedTuple):
@@ -203,6 +208,20 @@ class StatusBar(Bar):
         self.folder = ""
         self.toast: Toast | None = None
         self.notes: tuple[tuple[Span, ...], ...] = ()
+        self._fading: Timer | None = None
+
+    def say(self, words: str, tone: Tone = "info", *, seconds: float | None = None) -> None:
+        """Show a sentence for a while; `seconds` where its tone's time is not the right one."""
+        self.hush()
+        self.update(toast=Toast(safe_line(words), tone))
+        self._fading = self.set_timer(TOAST_S[tone] if seconds is None else seconds, self.hush)
+
+    def hush(self) -> None:
+        """Show what is under the cursor again."""
+        if self._fading is not None:
+            self._fading.stop()
+            self._fading = None
+        self.update(toast=None)
 
     def update(self, **values: Any) -> None:
         """Set any of `title_text`, `folder`, `toast`, `notes`."""

@@ -31,6 +31,11 @@ class HistoryFinding(HistoryMoves):
         self.finder: Finder | None = None
         self._last_text = ""
 
+    @property
+    def finding(self) -> bool:
+        """Whether a text is searched for in this session, so that there are hits to go to."""
+        return self.finder is not None
+
     def forgotten(self) -> None:
         self._stop_find()
 

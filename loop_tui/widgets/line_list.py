@@ -8,6 +8,7 @@ says where the cursor's row went, and the list keeps it on the same line of the 
 from __future__ import annotations
 
 import time
+from abc import abstractmethod
 from collections.abc import Hashable, Sequence
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -65,9 +66,9 @@ class LineList(ScrollView, Generic[Item], can_focus=True, inherit_bindings=False
 
     # --- what subclasses say
 
+    @abstractmethod
     def spans(self, index: int, line: int, width: int) -> list[Span]:
         """Line `line` of row `index` as (text, role), exactly `width` cells wide."""
-        raise NotImplementedError
 
     def ground(self, index: int) -> str:
         """The background of a row, by the names of `loop_tui.roles`."""

@@ -145,13 +145,13 @@ def _showing(screen: Any, key: Any) -> bool:
 async def test_n_walks_the_hits_across_sessions(options: Options, no_job: None) -> None:
     async with browser(options) as d:
         screen = d.app.browser
-        assert screen.context().finding is False
+        assert screen.keyboard.context().finding is False
         await d.search("lock")
         await d.pilot.press("enter")
         await d.until(lambda: d.app.screen is screen)
         walk = screen.searching.places
         assert len({place.key for place in walk}) > 1
-        assert screen.context().finding
+        assert screen.keyboard.context().finding
         seen = []
         for number, place in enumerate(walk[:7]):
             await d.pilot.press("n")

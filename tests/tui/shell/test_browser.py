@@ -229,9 +229,9 @@ async def test_history_keys_reach_the_viewer(app: Any, drive: Any) -> None:
         await d.pilot.pause(0.2)
         await d.press("slash", *"inode", "enter")
         await d.pilot.pause(0.3)
-        assert d.screen.context().finding
+        assert d.screen.keyboard.context().finding
         await d.press("n", "N", "escape")
-        assert not d.screen.context().finding
+        assert not d.screen.keyboard.context().finding
         await d.press("Y")
         await d.pilot.pause(0.1)
         assert "Copied" in d.toast

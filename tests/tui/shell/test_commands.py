@@ -11,8 +11,9 @@ from loop_core.model import SessionKey, SessionRow
 from loop_tui import commands
 from loop_tui.commands import BY_ID, COMMANDS, FOOTER, FOOTER_TRASH, SCOPES, Context
 from loop_tui.keys import bindings_of
-from loop_tui.screens.browser import BrowserScreen, HistoryColumn
+from loop_tui.screens.browser import BrowserScreen
 from loop_tui.screens.listing import help_lines
+from loop_tui.widgets.history_column import HistoryColumn
 from loop_tui.widgets.projects import ProjectsPane
 from loop_tui.widgets.sessions import SessionsPane
 

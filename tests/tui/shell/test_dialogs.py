@@ -226,7 +226,7 @@ async def test_status_and_labels_are_lists(
     async with drive(app) as d:
         await d.press("L")
         assert "Craft Agents'" in d.toast
-        d.screen.reveal(session(7).key)
+        d.screen.places.reveal(session(7).key)
         await d.press("L", "enter", "k", "enter")
         await d.acted()
         assert calls(service)[-1] == ("status", ("s007",))

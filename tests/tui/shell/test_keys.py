@@ -23,10 +23,10 @@ async def test_every_key_runs_its_command_or_says_why(app: Any, drive: Any, pane
     """Each key reaches exactly the command the table names, in every pane (keys.md rules 1, 5)."""
     async with drive(app) as d:
         ran: list[str] = []
-        for name in list(d.screen._handlers):
-            d.screen._handlers[name] = lambda _, name=name: ran.append(name)
+        for name in list(d.screen.keyboard.handlers):
+            d.screen.keyboard.handlers[name] = lambda _, name=name: ran.append(name)
         d.screen.pane = pane
-        d.screen.set_focus(d.screen.pane_target(pane))
+        d.screen.set_focus(d.screen.places.target(pane))
         await d.pilot.pause()
         for command in commands_in(pane):
             for key in command.keys:
@@ -35,7 +35,7 @@ async def test_every_key_runs_its_command_or_says_why(app: Any, drive: Any, pane
                 ran.clear()
                 d.screen.clear_toast()
                 await d.pilot.press(_LONG.get(key, key))
-                reason = command.enabled(d.screen.context())
+                reason = command.enabled(d.screen.keyboard.context())
                 if reason is None:
                     assert ran == [command.id], (key, command.id)
                 else:
@@ -87,13 +87,13 @@ async def test_q_goes_back_and_quits_from_the_leftmost_pane(app: Any, drive: Any
     async with drive(app) as d:
         await d.press("3", "q")
         assert d.screen.pane == "sessions"
-        d.screen._closed_at = time.monotonic() + 5.0
+        d.screen.keyboard._closed_at = time.monotonic() + 5.0
         await d.press("q")
         assert d.screen.pane == "sessions"
-        d.screen._closed_at = 0.0
+        d.screen.keyboard._closed_at = 0.0
         await d.press("q")
         assert d.screen.pane == "projects"
-        d.screen._closed_at = 0.0
+        d.screen.keyboard._closed_at = 0.0
         await d.press("q")
         assert d.app._exit is not False or not d.app.is_running
 

@@ -11,7 +11,7 @@ NOW = 1_790_000_000_000
 
 
 def settled_keys(d: Any) -> None:
-    d.screen._last_key = time.monotonic()
+    d.screen.keyboard.touch()
 
 
 async def until(d: Any, ready: Any) -> None:
@@ -43,9 +43,9 @@ async def test_a_change_shows_while_the_order_waits(
 async def test_rows_settle_when_nobody_is_at_the_keys(
     make_app: Any, service: Any, session: Any, drive: Any, monkeypatch: Any
 ) -> None:
-    from loop_tui.screens import browser
+    from loop_tui.screens import news
 
-    monkeypatch.setattr(browser, "IDLE_S", 0.2)
+    monkeypatch.setattr(news, "IDLE_S", 0.2)
     async with drive(make_app(watch=True)) as d:
         await d.press("j")
         service.outside(session(11, updated_ms=NOW + 10))
@@ -87,7 +87,7 @@ async def test_an_unread_mark_is_not_brought_back_by_a_late_refresh(
         old = service.snapshot
         await d.press("j", "j", "u")
         await d.acted()
-        d.screen.apply(msgspec.structs.replace(old, generation=0))
+        d.screen.news.apply(msgspec.structs.replace(old, generation=0))
         assert not d.screen.browse.row.unread
 
 
@@ -142,13 +142,13 @@ async def test_our_own_echo_does_nothing(make_app: Any, service: Any, drive: Any
         await d.press("p", "p")
         await d.acted()
         applied: list[int] = []
-        apply = d.screen.apply
+        apply = d.screen.news.apply
 
         def noted(snapshot: Any) -> None:
             applied.append(snapshot.generation)
             apply(snapshot)
 
-        d.screen.apply = noted
+        d.screen.news.apply = noted
         service.refresh = lambda paths: service.snapshot
         service.changes.put(_echo())
         await d.pilot.pause(0.3)

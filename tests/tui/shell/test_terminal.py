@@ -136,7 +136,8 @@ def test_a_crash_prints_one_line_and_keeps_the_report_private(tmp_path: Path) ->
         "def boom(self, *_):\n"
         "    secret = 'private conversation'\n"
         "    raise RuntimeError('boom')\n"
-        "module.BrowserScreen.finish_scan = boom\n"
+        "from loop_tui.screens.news import News\n"
+        "News.finish_scan = boom\n"
     )
     process, master = start(tmp_path, patch)
     seen = finish(process, master)

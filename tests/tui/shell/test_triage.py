@@ -13,8 +13,8 @@ from textual.app import App
 from loop_core.errors import Refused, StorageFailed
 from loop_core.outcome import Reverted
 from loop_tui import clipboard
-from loop_tui.screens import triage
-from loop_tui.screens.triage import run_program
+from loop_tui.screens import changes
+from loop_tui.screens.resuming import run_program
 from loop_tui.widgets.history import HistoryPane
 
 
@@ -168,7 +168,7 @@ async def test_looking_marks_read_by_loops_rule(
             seen(HistoryPane.OutputSeen(key, 3))
         await d.acted()
         assert service.calls == [("read", ("s001",))]
-        d.screen.reveal(session(1).key)
+        d.screen.places.reveal(session(1).key)
         await d.press("u")
         await d.acted()
         seen(HistoryPane.OutputSeen(session(1).key, 3))
@@ -188,7 +188,7 @@ async def test_a_change_the_owner_took_back_is_said(
     app: Any, service: Any, drive: Any, session: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """About a second after a write we look again (failures row 51)."""
-    monkeypatch.setattr(triage, "LOOK_AFTER_S", 0.05)
+    monkeypatch.setattr(changes, "LOOK_AFTER_S", 0.05)
     key = session(2).key
     service.reverted = [Reverted(key, "x", "t", "Craft Agents took the archive back")]
     async with drive(app) as d:

@@ -1,0 +1,174 @@
+"""Choosing rows: the filter, the order, the marks, the next unread; why none are shown."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from loop_tui.state import VIEW_LABELS, select
+from loop_tui.text import human_count
+
+if TYPE_CHECKING:
+    from loop_tui.screens.browser import BrowserScreen
+    from loop_tui.screens.keyboard import Handler
+
+__all__ = ["Choosing"]
+
+
+class Choosing:
+    """What one browser screen lists, and what is marked in it."""
+
+    def __init__(self, screen: BrowserScreen) -> None:
+        self.screen = screen
+
+    def handlers(self) -> dict[str, Handler]:
+        return {
+            "mark": lambda _: self.mark(),
+            "mark.range": lambda _: self.mark_range(),
+            "mark.all": lambda _: self.mark_all(),
+            "unread.next": lambda _: self.unread(backwards=False),
+            "unread.previous": lambda _: self.unread(backwards=True),
+            "sort": lambda _: self.sort(),
+            "sort.reverse": lambda _: self.reverse(),
+            "filter": lambda _: self.filter(),
+        }
+
+    # --- order
+
+    def sort(self) -> None:
+        screen = self.screen
+        screen.browse.step_sort()
+        screen.change_settings(sort=screen.browse.sort)
+        screen.board.show_rows()
+        screen.toast(f"Sorted by {screen.browse.sort}")
+
+    def reverse(self) -> None:
+        screen = self.screen
+        browse = screen.browse
+        browse.sort_by(browse.sort, reverse=not browse.reverse)
+        screen.change_settings(reverse=browse.reverse)
+        screen.board.show_rows()
+        screen.toast("Reversed" if browse.reverse else "In the usual direction")
+
+    # --- filter
+
+    def filter(self) -> None:
+        """A field above the list; in the history, a find in the whole session."""
+        screen = self.screen
+        if screen.pane == "history" and screen.browse.row is not None:
+            screen.history.action_start_find()
+            return
+        if screen.pane == "projects":
+            screen.places.go("sessions")
+        field = screen.sessions_pane.field
+        screen.run_worker(asyncio.to_thread(screen.browse.warm), group="warm", exclusive=True)
+        screen.sessions_pane.show_filter(shown=True)
+        screen.set_focus(field)
+        field.cursor_position = len(field.value)
+        screen.board.show_footer()
+
+    def typed(self, value: str) -> None:
+        screen = self.screen
+        if value != screen.browse.text:
+            screen.browse.filter(value)
+            screen.board.show_rows(top=True)
+
+    def leave_field(self) -> None:
+        """Out of the filter's field; what was typed stays."""
+        screen = self.screen
+        if screen.pane == "history":
+            screen.set_focus(screen.places.target("history"), scroll_visible=False)
+            return
+        field = screen.sessions_pane.field
+        screen.sessions_pane.show_filter(shown=bool(field.value))
+        screen.set_focus(screen.session_list, scroll_visible=False)
+        screen.board.show_footer()
+
+    def clear_filter(self) -> None:
+        screen = self.screen
+        field = screen.sessions_pane.field
+        field.value = ""
+        screen.sessions_pane.show_filter(shown=False)
+        screen.browse.filter("")
+        screen.board.show_rows()
+
+    # --- nothing to show
+
+    def empty_words(self) -> tuple[str, ...]:
+        """What an empty list says: where we looked, or what would bring rows."""
+        screen = self.screen
+        browse = screen.browse
+        if screen.scanning:
+            return (f"Reading the sessions {screen.glyphs.ellipsis}",)
+        if not browse.snapshot.rows and browse.view != "problems":
+            return screen.owner.empty_words()
+        if browse.text:
+            words = [f"Nothing here matches {browse.text}"]
+            archived = len(
+                select(
+                    browse.snapshot.rows,
+                    "archived",
+                    project=browse.project,
+                    text=browse.text,
+                    show_hidden=browse.show_hidden,
+                    names=browse.names,
+                )
+            )
+            if archived and browse.view != "archived":
+                words.append(f"{human_count(archived)} in the archive: f goes to the next view")
+            return (*words, "Esc takes the filter away")
+        if browse.view == "unread":
+            return ("Everything is read",)
+        if browse.view == "problems":
+            return ("No problems", "Every session could be read")
+        if browse.view == "trash":
+            return ("The trash is empty", "d moves a session here; nothing leaves by itself")
+        label = VIEW_LABELS[browse.view].lower()
+        return (f"No {label} sessions", "f goes to the next view")
+
+    # --- marks
+
+    def mark(self) -> None:
+        screen = self.screen
+        browse = screen.browse
+        key = browse.cursor
+        if key is None:
+            return
+        browse.toggle_mark(key)
+        screen.session_list.refresh_row(screen.session_list.cursor)
+        if screen.session_list.move_by(1):
+            browse.move_to(screen.session_list.cursor)
+        screen.board.preview_soon()
+
+    def mark_range(self) -> None:
+        screen = self.screen
+        browse = screen.browse
+        if screen.range_start is None or browse.index_of(screen.range_start) < 0:
+            screen.range_start = browse.cursor
+            screen.toast(
+                f"Range starts here: move, then {screen.keyboard.key_of('mark.range')} again"
+            )
+            return
+        if browse.cursor is not None:
+            number = browse.mark_range(screen.range_start, browse.cursor)
+            screen.toast(f"{human_count(number)} marked")
+        screen.range_start = None
+        screen.session_list.refresh()
+        screen.board.preview_soon()
+
+    def mark_all(self) -> None:
+        screen = self.screen
+        number = screen.browse.mark_all()
+        screen.toast(f"{human_count(number)} marked" if number else "No marks")
+        screen.session_list.refresh()
+        screen.board.preview_soon()
+
+    # --- unread
+
+    def unread(self, *, backwards: bool) -> None:
+        screen = self.screen
+        key = screen.browse.next_unread(screen.now_ms, backwards=backwards)
+        if key is None:
+            screen.toast("No other unread session")
+        else:
+            screen.places.reveal(key)

@@ -18,10 +18,11 @@ import msgspec
 
 from loop_core.errors import InvalidArgument, LoopError, reason_of
 from loop_core.model import Problem, Project, SessionKey, SessionRow, Snapshot, StoreScan
+from loop_core.order import Ordered
 from loop_core.sanitize import safe_line
 from loop_core.store import SessionStore
 
-__all__ = ["Library", "in_order"]
+__all__ = ["Library"]
 
 OnStep = Callable[[Snapshot], None]
 #: Seconds a store may stay silent before the others are shown without it.
@@ -39,15 +40,6 @@ class _News(NamedTuple):
     done: bool = False
 
 
-def in_order(rows: Iterable[SessionRow]) -> list[SessionRow]:
-    """DESIGN "Words", *Order*: pinned first, then last activity, newest first, then id."""
-    return sorted(rows, key=_rank, reverse=True)
-
-
-def _rank(row: SessionRow) -> tuple[int, int, str]:
-    return (-1 if row.pinned_ms is None else row.pinned_ms, row.updated_ms, row.id)
-
-
 class Library:
     """The stores now open. Scans and refreshes may come from any thread, one at a time."""
 
@@ -61,7 +53,7 @@ class Library:
         self._late: queue.SimpleQueue[_News] = queue.SimpleQueue()
         self._lock = threading.RLock()
         self._snapshot = Snapshot()
-        self._rows: dict[SessionKey, SessionRow] = {}
+        self._ordered = Ordered()
 
     # --- looking things up
 
@@ -71,7 +63,7 @@ class Library:
         return self._snapshot
 
     def row(self, key: SessionKey) -> SessionRow | None:
-        return self._rows.get(key)
+        return self._ordered.by_key.get(key)
 
     @property
     def unsettled(self) -> frozenset[str]:
@@ -196,9 +188,10 @@ class Library:
             projects += scan.projects
             problems += scan.problems
         old = self._snapshot
+        self._ordered.update(rows)
         new = Snapshot(
             generation=old.generation,
-            rows=tuple(in_order(rows)),
+            rows=self._ordered.rows,
             projects=tuple(projects),
             problems=tuple(problems),
             unsupported=sum(scan.unsupported for scan in scans),
@@ -208,7 +201,6 @@ class Library:
         )
         if new == old:
             return old
-        self._rows = {row.key: row for row in new.rows}
         self._snapshot = msgspec.structs.replace(new, generation=old.generation + 1)
         return self._snapshot
 

@@ -8,11 +8,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from loop_core.errors import InvalidArgument, StorageFailed
-from loop_core.library import Library, in_order
+from loop_core.library import Library
 from loop_core.model import SessionKey, SessionRow, Snapshot, StoreScan, WatchRoot
+from loop_core.order import Ordered, in_order
 
 
 def row(name: str, store: str = "s", **more: Any) -> SessionRow:
@@ -73,6 +77,70 @@ def test_the_order_is_pins_then_activity_then_id() -> None:
         row("e", pinned_ms=7),
     ]
     assert [one.id for one in in_order(rows)] == ["e", "c", "d", "b", "a"]
+
+
+_ROWS = st.lists(
+    st.builds(
+        row,
+        st.sampled_from("abcdefgh"),
+        store=st.sampled_from("st"),
+        pinned_ms=st.none() | st.integers(0, 2),
+        updated_ms=st.integers(0, 3),
+    ),
+    max_size=40,
+    unique_by=lambda one: one.key,
+)
+
+
+@given(st.lists(_ROWS, min_size=1, max_size=5), st.randoms(use_true_random=False))
+def test_changes_of_some_are_ordered_as_all_would_be(
+    drawn: list[list[SessionRow]], chance: Any
+) -> None:
+    ordered, rows = Ordered(), list[SessionRow]()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("loop_core.order._FEW", 1)  # one by one, however many
+        for some in drawn:
+            changed = {one.key: one for one in some}
+            rows = [changed.pop(one.key, one) for one in rows if chance.random() < 0.8]
+            for one in changed.values():
+                rows.insert(chance.randint(0, len(rows)), one)
+            if chance.random() < 0.2:
+                chance.shuffle(rows)
+            ordered.update(list(rows))
+            assert list(map(id, ordered.rows)) == list(map(id, in_order(rows)))
+            assert {key: id(one) for key, one in ordered.by_key.items()} == {
+                one.key: id(one) for one in rows
+            }
+
+
+def test_two_rows_with_one_key_are_both_there() -> None:
+    twin, other = row("a"), row("b", updated_ms=3)
+    ordered = Ordered()
+    many = [row(f"{number:03}") for number in range(100)]
+    ordered.update([*many, twin, other])
+    again = msgspec.structs.replace(twin, title="again")
+    ordered.update([*many, twin, again, other])
+    assert sorted(one.title or "" for one in ordered.rows if one.id == "a") == ["", "again"]
+    ordered.update([*many, again, other])
+    assert ordered.by_key[twin.key] is again
+    assert list(ordered.rows) == in_order([*many, again, other])
+
+
+def test_a_refresh_of_one_among_many_orders_only_that_one() -> None:
+    many = [row(f"{number:04}", updated_ms=number) for number in range(1000)]
+    changed = [*many[:500], msgspec.structs.replace(many[500], updated_ms=2000), *many[501:]]
+    store = FakeStore("s", found("s", *many))
+    lib = library(store)
+    first = lib.scan()
+    store.scans = [found("s", *changed)]
+    second = lib.refresh({"/s/0500"})
+    assert second.generation == first.generation + 1
+    assert list(second.rows) == in_order(changed)
+    assert lib.row(many[500].key) is second.rows[0]
+    store.scans = [found("s", *changed[1:])]
+    assert lib.refresh({"/s/0000"}).rows == second.rows[:-1]
+    assert lib.row(many[0].key) is None
+    assert lib.refresh({"/s/0000"}) is lib.snapshot
 
 
 def test_stores_become_one_snapshot(disk: Any, kit: Any) -> None:

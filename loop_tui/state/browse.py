@@ -7,10 +7,11 @@ under them do no harm (keys.md, rule 6).
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Mapping
-from itertools import compress
+from collections.abc import Mapping
 
 from loop_core.model import SessionKey, SessionRow, Snapshot
+from loop_tui.state.filtering import Filter
+from loop_tui.state.order import around, heir, merged
 from loop_tui.state.projects import full_names
 from loop_tui.state.views import (
     SORTS,
@@ -18,12 +19,10 @@ from loop_tui.state.views import (
     Sort,
     View,
     counts,
-    haystack,
     in_view,
     members,
     problem_rows,
     select,
-    terms_of,
 )
 
 
@@ -53,10 +52,8 @@ class Browse:
         self.rows: dict[SessionKey, SessionRow] = {}
         self.names: Mapping[str, str] = {}
         self._index: dict[SessionKey, int] = {}
-        self._hay: dict[int, tuple[SessionRow, str]] = {}
-        self._base: tuple[SessionRow, ...] | None = None
-        self._base_hay: list[str] | None = None  # the text of every row of the base
-        self._found: tuple[str, tuple[SessionRow, ...], list[str]] = ("", (), [])
+        self._base: tuple[SessionRow, ...] | None = None  # what the filter narrows
+        self._filter = Filter()
 
     # --- reading
 
@@ -152,11 +149,10 @@ class Browse:
             return
         if self.view == "unread":
             self.sticky.update(row.key for row in self.shown if row.unread)
-        renamed = snapshot.projects != self.snapshot.projects
-        if renamed or len(self._hay) > 2 * len(snapshot.rows) + 1_000:
-            self._hay.clear()
-        if renamed:
+        if snapshot.projects != self.snapshot.projects:
             self.names = full_names(snapshot.projects)
+            self._filter.rename(self.names)
+        self._filter.trim(len(snapshot.rows))
         self.snapshot = snapshot
         self.rows = {row.key: row for row in snapshot.rows}
         for row in problem_rows(snapshot.problems, snapshot.rows):
@@ -169,7 +165,7 @@ class Browse:
             }
         self._base = None
         fresh_rows = self._compute()
-        self._show(fresh_rows if settle else self._merge(fresh_rows))
+        self._show(fresh_rows if settle else merged(fresh_rows, self.shown))
         self.pending = not settle and self.shown != fresh_rows
 
     def settle(self) -> None:
@@ -178,31 +174,8 @@ class Browse:
             self._show(self._compute())
         self.pending = False
 
-    def _merge(self, fresh: tuple[SessionRow, ...]) -> tuple[SessionRow, ...]:
-        """`fresh` with the rows that were shown already in their former order.
-
-        A new row goes behind the row it follows in `fresh`, the top of the list otherwise.
-        """
-        by_key = {row.key: row for row in fresh}
-        kept = [by_key.pop(row.key) for row in self.shown if row.key in by_key]
-        if not by_key:
-            return tuple(kept)
-        followers: dict[SessionKey | None, list[SessionRow]] = {}
-        anchor: SessionKey | None = None
-        for row in fresh:
-            if row.key in by_key:
-                followers.setdefault(anchor, []).append(row)
-            else:
-                anchor = row.key
-        merged = list(followers.get(None, ()))
-        for row in kept:
-            merged.append(row)
-            merged.extend(followers.get(row.key, ()))
-        return tuple(merged)
-
     def _compute(self) -> tuple[SessionRow, ...]:
         if self._base is None:
-            self._found, self._base_hay = ("", (), []), None
             if (
                 self.sort == "activity"
                 and not self.reverse
@@ -229,35 +202,11 @@ class Browse:
                     problems=self.snapshot.problems,
                     keep=self.sticky,
                 )
-        terms = terms_of(self.text)
-        if not terms:
-            return self._base
-        # A longer text finds a part of what the shorter one found.
-        before, rows, texts = self._found
-        if not before or not self.text.startswith(before):
-            if self._base_hay is None:
-                self._base_hay = [self._haystack(row) for row in self._base]
-            rows, texts = self._base, self._base_hay
-        for term in terms:
-            kept = [term in text for text in texts]
-            if not all(kept):
-                rows, texts = tuple(compress(rows, kept)), list(compress(texts, kept))
-        self._found = (self.text, rows, texts)
-        return rows
-
-    def _haystack(self, row: SessionRow) -> str:
-        # By identity, which is cheaper than the key's hash; the row kept beside the text
-        # holds its identity.
-        known = self._hay.get(id(row))
-        if known is None:
-            text = haystack(row, self.names.get(row.project, ""))
-            self._hay[id(row)] = known = (row, text)
-        return known[1]
+        return self._filter.narrow(self._base, self.text)
 
     def warm(self) -> None:
         """Fold the text of every row ahead of the first keystroke; may run in a thread."""
-        for row in self.snapshot.rows:
-            self._haystack(row)
+        self._filter.warm(self.snapshot.rows)
 
     def _show(self, rows: tuple[SessionRow, ...]) -> None:
         """Make `rows` the list; a cursor whose row is gone goes to the next one that stayed."""
@@ -266,20 +215,10 @@ class Browse:
             return
         index = {row.key: i for i, row in enumerate(rows)}
         if self.cursor not in index:
-            self.cursor = self._heir(index) if rows else None
+            first = rows[0].key if rows else None
+            self.cursor = heir(self.shown, self.position, index) or first
         self.shown, self._index = rows, index
         self.pending = False
-
-    def _heir(self, index: Mapping[SessionKey, int]) -> SessionKey:
-        at = self.position
-        if at >= 0:
-            for row in self.shown[at + 1 :]:
-                if row.key in index:
-                    return row.key
-            for row in reversed(self.shown[:at]):
-                if row.key in index:
-                    return row.key
-        return next(iter(index))
 
     # --- cursor and marks
 
@@ -317,25 +256,13 @@ class Browse:
         First in the list from the cursor on, then in the other projects in default order,
         then from the other end of the list.
         """
-        at = self.position
-        after = self.shown[:at][::-1] if backwards and at >= 0 else self.shown[at + 1 :]
-        if backwards and at < 0:
-            after = self.shown[::-1]
-        before = self.shown[at:][::-1] if backwards else self.shown[: at + 1]
         everywhere = members(self.snapshot.rows, "unread", show_hidden=self.show_hidden)
         others = [row for row in everywhere if row.key not in self._index]
-        if backwards:
-            others.reverse()
 
-        def candidates() -> Iterator[SessionRow]:
-            yield from after
-            yield from others
-            yield from before
+        def wanted(row: SessionRow) -> bool:
+            return in_view(row, "unread") and not row.running(now_ms)
 
-        for row in candidates():
-            if row.key != self.cursor and in_view(row, "unread") and not row.running(now_ms):
-                return row.key
-        return None
+        return around(self.shown, self.position, others, wanted, backwards=backwards)
 
     def reveal(self, key: SessionKey) -> bool:
         """Make `key` the cursor, changing filter, project or view only as far as needed."""

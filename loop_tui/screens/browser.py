@@ -150,6 +150,12 @@ class BrowserScreen(Screen[None]):
     # --- composing
 
     def compose(self) -> ComposeResult:
+        # The first frame is painted before Textual looks at the breakpoints, and a class that
+        # comes before the panes do need not style them twice.
+        width, height = self.app.size
+        self.add_class(_band(self.HORIZONTAL_BREAKPOINTS, width))
+        self.add_class(_band(self.VERTICAL_BREAKPOINTS, height))
+        self.set_class(self.ascii_only, "-ascii")
         yield self.header
         yield self.strip
         with Horizontal(id="panes"):
@@ -160,11 +166,6 @@ class BrowserScreen(Screen[None]):
         yield self.footer
 
     def on_mount(self) -> None:
-        self.set_class(self.ascii_only, "-ascii")
-        # The first frame is painted before Textual looks at the breakpoints.
-        width, height = self.app.size
-        self.add_class(_band(self.HORIZONTAL_BREAKPOINTS, width))
-        self.add_class(_band(self.VERTICAL_BREAKPOINTS, height))
         self.projects_pane.border_title = Content("Views")
         self.sessions_pane.field.leave = self.choosing.leave_field
         self.places.arrange()

@@ -18,6 +18,7 @@ from loop_core.loop.folder_listing import forms_of, list_folder
 from loop_core.loop.folders import Folders
 from loop_core.loop.known import Place, Sessions
 from loop_core.loop.known_legacy import look_legacy
+from loop_core.loop.ordinary import take_new, unchanged
 from loop_core.loop.ours import Ours
 from loop_core.loop.probe import open_folder
 from loop_core.model import Problem, SessionRow
@@ -100,11 +101,11 @@ class Collection:
         try:
             self._archived.refresh()
             self.sessions.begin(self._archived.members)
-            missing = []
-            for count, (stem, forms) in enumerate(listed.stems.items(), 1):
-                if not self._look(stem, forms, folder):
-                    missing.append(stem)
-                if count % _STEP == 0:
+            missing: list[str] = []
+            stems = list(listed.stems.items())
+            for at in range(0, len(stems), _STEP):
+                missing += self._look_at_some(stems[at : at + _STEP], folder)
+                if at + _STEP <= len(stems):
                     yield
                     if cancelled():
                         return
@@ -168,6 +169,22 @@ class Collection:
         else:
             reason = f"the folder cannot be read: {error.strerror}"
             self._failure = self._problem("", reason, "unreadable")
+
+    def _look_at_some(self, stems: list[tuple[str, str]], folder: int) -> list[str]:
+        """Bring sessions up to date; gives those known that are not there."""
+        sessions = self.sessions
+        odd = self._unpublished.union(sessions.unsupported)
+        known, new, rest = [], [], []
+        for stem, forms in stems:
+            if forms != "d" or stem in odd:
+                rest.append((stem, forms))
+            elif stem in sessions.known:
+                known.append(stem)
+            else:
+                new.append(stem)
+        rest += [(stem, "d") for stem in unchanged(sessions, known, folder)]
+        rest += [(stem, "d") for stem in take_new(sessions, new, folder)]
+        return [stem for stem, forms in rest if not self._look(stem, forms, folder)]
 
     def _look(self, stem: str, forms: str, folder: int, *, thorough: bool = False) -> bool:
         """Bring one session up to date; False when what was known of it is not there."""

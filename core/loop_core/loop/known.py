@@ -18,22 +18,19 @@ from loop_core.loop.heads import Head, read_head
 from loop_core.loop.ours import Ours
 from loop_core.loop.paths import MESSAGES_FILE, META_FILE, is_session_id
 from loop_core.loop.probe import is_gone, read_at, stat_at
-from loop_core.loop.quick import Quick, quick_row, read_quickly
 from loop_core.loop.rows import (
     Seen,
     make_row,
-    messages_problem,
     seen_meta,
     unreadable,
 )
 from loop_core.loop.traces import owner_of
 from loop_core.model import Form, SessionKey, SessionRow, Stamp
 
-__all__ = ["Known", "Place", "Sessions", "entitle"]
+__all__ = ["RECENT_MS", "Known", "Place", "Sessions", "entitle"]
 
-_RECENT_MS = 86_400_000
-#: A named tuple without its keyword handling: half the cost, thousands of times a scan.
-_new = tuple.__new__
+#: Milliseconds after which a session that was not changed is at rest.
+RECENT_MS = 86_400_000
 
 
 class Place(NamedTuple):
@@ -72,14 +69,14 @@ class Sessions:
         self.members: frozenset[str] = frozenset()
         self.traced: frozenset[str] = frozenset()
         self.now_ms = 0
-        self._places: dict[str, tuple[str, bool]] = {}
+        self.places: dict[str, tuple[str, bool]] = {}  # found in this scan, by directory
 
     def begin(self, members: frozenset[str]) -> None:
         """Take in what concerns all sessions, before they are looked at."""
         self.members = members
         self.now_ms = time.time_ns() // 1_000_000
         self.traced = frozenset()
-        self._places = {}
+        self.places = {}
         if self.place.traces is not None and os.path.isdir(self.place.traces):
             try:
                 self.traced = frozenset(os.listdir(self.place.traces))
@@ -100,74 +97,44 @@ class Sessions:
             if stamp is not None and self.unsupported.get(stem) == stamp:
                 return True
             if known is not None and stamp is not None and known.stamp == stamp:
-                resting = not thorough and self.now_ms - known.row.changed_ms > _RECENT_MS
+                resting = not thorough and self.now_ms - known.row.changed_ms > RECENT_MS
                 if resting or known.messages == stat_at(f"{stem}/{MESSAGES_FILE}", folder):
                     self.touch(known)
                     return True
         path = f"{self.place.path}/{stem}/{META_FILE}"
-        stamp = None
         try:
             raw, stamp = read_at(f"{stem}/{META_FILE}", folder, path)
-            quick = read_quickly(raw)
-            if quick is not None:
-                messages = stat_at(f"{stem}/{MESSAGES_FILE}", folder)
-                self._keep_quickly(stem, quick, path, stamp, messages, linked)
-                return True
-            seen = seen_meta(raw, path)
-        except UnsupportedSession:
-            self.count_unsupported(stem, stamp)
-            return True
         except StorageFailed as error:
             if is_gone(error):
                 return False
-            seen = unreadable(error)
-        messages = stat_at(f"{stem}/{MESSAGES_FILE}", folder)
-        self.keep(stem, seen, "loop3", path, (stamp, messages), linked=linked)
+            self._keep_published(stem, unreadable(error), None, folder, linked=linked)
+        else:
+            self.take(stem, raw, stamp, folder, linked=linked)
         return True
 
-    def _keep_quickly(  # noqa: PLR0917 - once for each of thousands of sessions
-        self,
-        stem: str,
-        file: Quick,
-        path: str,
-        stamp: Stamp,
-        messages: Stamp | None,
-        linked: bool,
+    def take(self, stem: str, raw: bytes, stamp: Stamp, folder: int, *, linked: bool) -> None:
+        """Take in metadata that was read under `stamp`."""
+        path = f"{self.place.path}/{stem}/{META_FILE}"
+        try:
+            seen = seen_meta(raw, path)
+        except UnsupportedSession:
+            self.count_unsupported(stem, stamp)
+            return
+        self._keep_published(stem, seen, stamp, folder, linked=linked)
+
+    def _keep_published(
+        self, stem: str, seen: Seen, stamp: Stamp | None, folder: int, *, linked: bool
     ) -> None:
-        """`keep` for metadata as Loop writes it."""
-        if stem in self.unsupported:
-            del self.unsupported[stem]
-        place, header = self.place, file.header
-        changed = stamp.mtime_ns
-        if messages is not None and messages.mtime_ns > changed:
-            changed = messages.mtime_ns
-        changed //= 1_000_000
-        if self.ours.writes:
-            changed = self.ours.changed_ms(path, stamp, messages)
-        session, start, end = header.id, file.start, file.start + file.bytes
-        found = self._places.get(header.cwd)
-        if found is None:
-            found = self.folders.place_of(header.cwd, place.path, named=place.named)
-            self._places[header.cwd] = found
-        row = quick_row(
-            file,
-            _new(SessionKey, (place.store, place.ref + stem)),
-            path,
-            found[0],
-            stamp,
-            session in self.members,
-            found[1],
-            linked,
-            changed,
-            session in self.traced and self._owned(session, changed),
-            None
-            if messages is not None and messages.size >= end
-            else messages_problem(end, messages),
-        )
-        if session == stem and (row.title is not None or row.empty):
-            self.known[stem] = Known(row, stamp, messages, start, titled=True)
-        else:
-            self._enter(stem, row, (stamp, messages), start, session)
+        path = f"{self.place.path}/{stem}/{META_FILE}"
+        messages = stat_at(f"{stem}/{MESSAGES_FILE}", folder)
+        self.keep(stem, seen, "loop3", path, (stamp, messages), linked=linked)
+
+    def find_place(self, cwd: str) -> tuple[str, bool]:
+        """The project of a working directory, and whether that is gone; see `places`."""
+        place = self.place
+        found = self.folders.place_of(cwd, place.path, named=place.named)
+        self.places[cwd] = found
+        return found
 
     # --- both forms
 
@@ -204,7 +171,7 @@ class Sessions:
             folder_missing=missing,
             linked=linked,
             changed_ms=changed,
-            owner_live=session in self.traced and self._owned(session, changed),
+            owner_live=session in self.traced and self.owned(session, changed),
             stamp=stamp,
             messages=messages,
         )
@@ -237,7 +204,7 @@ class Sessions:
         row = known.row
         archived = row.id in self.members
         missing = row.cwd is not None and self.folders.folder(row.cwd).missing
-        owned = row.id in self.traced and self._owned(row.id, row.changed_ms)
+        owned = row.id in self.traced and self.owned(row.id, row.changed_ms)
         if row.archived != archived or row.folder_missing != missing or row.owner_live != owned:
             row = msgspec.structs.replace(
                 row, archived=archived, folder_missing=missing, owner_live=owned
@@ -249,9 +216,9 @@ class Sessions:
                 row = msgspec.structs.replace(row, changed_ms=changed)
         known.row = row
 
-    def _owned(self, session: str, changed_ms: int) -> bool:
+    def owned(self, session: str, changed_ms: int) -> bool:
         """Whether a live process holds the traces; asked only of sessions of the last day."""
-        if self.now_ms - changed_ms > _RECENT_MS or not is_session_id(session):
+        if self.now_ms - changed_ms > RECENT_MS or not is_session_id(session):
             return False
         return owner_of(os.path.join(self.place.traces or "", session)) is not None
 

@@ -14,6 +14,7 @@ from loop_core.model import Stamp
 
 __all__ = [
     "FIRST",
+    "OPEN_FLAGS",
     "FirstLine",
     "end_of_text",
     "is_gone",
@@ -29,7 +30,7 @@ FIRST = 64 << 10
 _LONGEST = 64 << 20
 #: A named tuple without its keyword handling: half the cost, thousands of times a scan.
 _new = tuple.__new__
-_OPEN = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+OPEN_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 #: What JavaScript's trim removes, as UTF-8 (loop-format section 2).
 _SPACE = re.compile(
     rb"(?:[\t-\r ]|\xc2\xa0|\xe1\x9a\x80|\xe2\x80[\x80-\x8a\xa8\xa9\xaf]|\xe2\x81\x9f"
@@ -73,7 +74,7 @@ def stat_at(name: str, folder: int) -> Stamp | None:
 def read_at(name: str, folder: int, path: str) -> tuple[bytes, Stamp]:
     """The content of a small regular file and its stamp; StorageFailed names `path`."""
     try:
-        fd = os.open(name, _OPEN, dir_fd=folder)
+        fd = os.open(name, OPEN_FLAGS, dir_fd=folder)
         try:
             found = os.fstat(fd)
             if not stat.S_ISREG(found.st_mode):

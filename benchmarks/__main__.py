@@ -117,6 +117,16 @@ MEASURES = (
         ),
     ),
     Measure(
+        "export",
+        "1 GB",
+        "1024",
+        "32",
+        (
+            Figure("export of any format, memory added, MB", "memory, MB", 64),
+            Figure("export, slowest format / read + decode", "ratio", 25),
+        ),
+    ),
+    Measure(
         "search",
         "1 GB",
         "1024",

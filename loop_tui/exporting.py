@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from loop_core import fsio
 from loop_core.errors import Refused, SessionNotFound
-from loop_core.export import FORMATS, ExportSource, Format, export, file_name
+from loop_core.export import FORMATS, ExportSource, Format, export
 
 if TYPE_CHECKING:
-    from loop_core.model import SessionKey
+    from loop_core.model import Damage, SessionKey
     from loop_tui.service import Service
 
-__all__ = ["FORMATS", "Format", "default_name", "form_of", "text_of", "write"]
+__all__ = ["FORMATS", "Format", "damage_of", "form_of", "text_of", "write"]
 
 _BLOCK = 1 << 16
 
@@ -31,7 +31,13 @@ def _source(service: Service, key: SessionKey) -> ExportSource:
         messages=lambda: service.messages(key),
         rounds=lambda: service.rounds(key),
         image=lambda block: service.image_data(key, block),
+        damage=lambda: damage_of(service, key),
     )
+
+
+def damage_of(service: Service, key: SessionKey) -> tuple[Damage, ...]:
+    """What of the session could not be read, as far as it is known."""
+    return service.page(key, rounds=1).damage
 
 
 def form_of(path: str, wanted: Format | None = None) -> Format:
@@ -43,25 +49,29 @@ def form_of(path: str, wanted: Format | None = None) -> Format:
     return endings.get(ending, "md")
 
 
-def default_name(service: Service, key: SessionKey, form: Format) -> str:
-    """A file name for an export of the session."""
-    return file_name(_source(service, key).row, form)
-
-
 def text_of(service: Service, key: SessionKey, form: Format) -> Iterator[str]:
     """The export as text chunks. Raises LoopError when the session cannot be read."""
     return export(_source(service, key), form)
 
 
 def write(
-    service: Service, key: SessionKey, path: str, form: Format, *, force: bool = False
+    service: Service,
+    key: SessionKey,
+    path: str,
+    form: Format,
+    *,
+    force: bool = False,
+    told: Callable[[int], object] | None = None,
 ) -> str:
     """Write the export whole or not at all; the absolute path written.
 
-    Raises Refused when the file exists and `force` is not given, StorageFailed otherwise.
+    `told` hears the bytes made so far. Raises Refused when the file exists and `force` is
+    not given, StorageFailed otherwise.
     """
     target = os.path.abspath(os.path.expanduser(path))
     chunks = _blocks(text_of(service, key, form))
+    if told is not None:
+        chunks = _counted(chunks, told)
     if force:
         fsio.atomic_write(target, chunks, follow=True)
     elif os.path.lexists(target) or not fsio.create_by_link(target, chunks):
@@ -80,3 +90,11 @@ def _blocks(chunks: Iterator[str]) -> Iterator[bytes]:
             yield "".join(held).encode("utf-8", "replace")
             held, size = [], 0
     yield "".join(held).encode("utf-8", "replace")
+
+
+def _counted(blocks: Iterator[bytes], told: Callable[[int], object]) -> Iterator[bytes]:
+    size = 0
+    for block in blocks:
+        yield block
+        size += len(block)
+        told(size)

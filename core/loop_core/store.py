@@ -144,7 +144,7 @@ class SessionStore(Protocol):
         """The session's header as stored (a JSON value)."""
 
     def rounds(self, key: SessionKey, *, cancelled: Cancelled = never_cancelled) -> Iterator[Round]:
-        """Every round whole, in order, one at a time."""
+        """Every round whole, in order, one at a time; a huge one in parts (`continued`)."""
 
     def image_data(self, key: SessionKey, block: ImageBlock) -> tuple[str, str] | None:
         """Media type and base64 text of an image, or None when it is not to be had."""

@@ -13,6 +13,8 @@ from loop_tui.cli.registry import Command
 if TYPE_CHECKING:
     from loop_core.model import SessionRow
 
+_MESSAGES = "messages.jsonl: "
+
 
 class Verdict(NamedTuple):
     """What `--json` prints of one session (docs/SCHEMA.md)."""
@@ -74,9 +76,14 @@ def run(context: Context, arguments: Namespace) -> int:
 
 
 def _print(context: Context, verdict: Verdict) -> None:
-    place = verdict.path if verdict.line is None else f"{verdict.path}:{verdict.line}"
+    path, error = verdict.path, verdict.error or ""
+    if error.startswith(_MESSAGES):
+        # The line is one of the file beside the metadata.
+        path = os.path.join(os.path.dirname(path), _MESSAGES.removesuffix(": "))
+        error = error.removeprefix(_MESSAGES)
+    place = path if verdict.line is None else f"{path}:{verdict.line}"
     word = "unsupported" if verdict.unsupported else "bad"
-    context.output.line(f"{word}  {place}: {verdict.error}", "warn" if word != "bad" else "bad")
+    context.output.line(f"{word}  {place}: {error}", "warn" if word != "bad" else "bad")
 
 
 def _sum_up(context: Context, good: int, bad: int, skipped: int, *, named: bool) -> None:

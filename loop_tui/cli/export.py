@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from collections.abc import Callable
 
 from loop_tui.cli.context import Context, Usage
+from loop_tui.cli.parts import session_argument, tell_damage
 from loop_tui.cli.registry import Command
 
 
 def configure(parser: ArgumentParser) -> None:
-    parser.add_argument("session", metavar="SESSION", help="an id, the start of one, or a path")
+    session_argument(parser)
     parser.add_argument(
         "--format",
         choices=("md", "html", "json"),
@@ -20,20 +22,41 @@ def configure(parser: ArgumentParser) -> None:
 
 
 def run(context: Context, arguments: Namespace) -> int:
-    from loop_tui.exporting import form_of, text_of, write
+    from loop_tui.exporting import damage_of, form_of, text_of, write
 
     path = arguments.output
     if path == "":
         raise Usage("-o takes the name of a file")
-    row = context.find(arguments.session)
+    context.titles = False
+    (row,) = context.titled([context.find(arguments.session)])
     form = form_of(path or "", arguments.format)
     if path is not None and path != "-":
-        target = write(context.service, row.key, path, form, force=arguments.force)
+        told = _counting(context)
+        target = write(context.service, row.key, path, form, force=arguments.force, told=told)
+        context.output.progress("")
         context.output.words(f"Written: {target}")
-        return 0
-    for chunk in text_of(context.service, row.key, form):
-        context.output.stdout.write(chunk)
+    else:
+        for chunk in text_of(context.service, row.key, form):
+            context.output.stdout.write(chunk)
+    tell_damage(context, row.path, damage_of(context.service, row.key))
     return 0
+
+
+def _counting(context: Context) -> Callable[[int], None]:
+    """Says how much is written, a few times a second."""
+    from time import monotonic
+
+    from loop_tui.text import human_size
+
+    said = monotonic()
+
+    def told(written: int) -> None:
+        nonlocal said
+        if monotonic() - said > 0.2:
+            said = monotonic()
+            context.output.progress(f"{human_size(written)} …")
+
+    return told
 
 
 COMMANDS = (

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from loop_tui.cli.context import Context
 from loop_tui.cli.listing import positive
-from loop_tui.cli.parts import session_argument
+from loop_tui.cli.parts import session_argument, tell_damage
 from loop_tui.cli.registry import Command
 
 if TYPE_CHECKING:
-    from loop_core.model import Damage, Page, SessionRow
+    from loop_core.model import Page, SessionRow
 
 _WIDTH = 100
 # The viewer's roles that mean something without its colours.
@@ -51,7 +51,7 @@ def run(context: Context, arguments: Namespace) -> int:
     page = context.service.page(row.key, before=arguments.before, rounds=arguments.rounds)
     (row,) = context.titled([row])
     _print(context, row, page)
-    _tell_damage(context, row.path, page.damage)
+    tell_damage(context, row.path, page.damage)
     return 0
 
 
@@ -72,7 +72,7 @@ def _as_stored(context: Context, row: SessionRow, arguments: Namespace) -> int:
             "damage": [{"line": each.line, "reason": each.reason} for each in page.damage],
         }
     )
-    _tell_damage(context, page.path, page.damage)
+    tell_damage(context, page.path, page.damage)
     return 0
 
 
@@ -107,14 +107,6 @@ def _earlier(page: Page) -> str:
 def _style(role: str) -> str:
     name = role.partition("@")[0].partition(" ")[0]
     return _STYLES.get(name, "")
-
-
-def _tell_damage(context: Context, path: str, damage: tuple[Damage, ...]) -> None:
-    for each in damage[:20]:
-        place = path if each.line is None else f"{path}:{each.line}"
-        context.output.words(f"{place}: {each.reason}")
-    if len(damage) > 20:
-        context.output.words(f"and {len(damage) - 20} more damaged places")
 
 
 COMMANDS = (

@@ -118,13 +118,13 @@ class HistoryReader:
             )
 
     def rounds(self, folder: str, *, cancelled: Cancelled = never_cancelled) -> Iterator[Round]:
-        """Every round whole, in order, one at a time."""
+        """Every round whole, in order; see `SessionStore.rounds`."""
         with self._opened(folder, cancelled) as session:
             read = RoundReader(session)
             for number in range(-1 if session.rounds.has_prelude else 0, session.rounds.rounds):
                 if cancelled():
                     return
-                yield read.round(number, running=False, whole=True)
+                yield from read.whole(number)
 
     def raw_page(self, folder: str, *, before: int | None = None, rounds: int = 3) -> RawPage:
         """See `SessionStore.raw_page`: messages exactly as stored."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+from msgspec.structs import replace
+
 from loop_core import jsonvalue
 from loop_core.craft.blocks import make_round
 from loop_core.craft.records import lines_in, pieces_of
@@ -18,6 +20,7 @@ __all__ = ["Opened", "RoundReader", "choose", "nearest", "sieve", "stream"]
 
 _ROUND_WHOLE = 16 << 20  # a longer round is shown by its two ends
 _ROUND_TAIL = 6 << 20
+_PART = 8 << 20  # bytes of one round that are made blocks at once, for a whole session
 _OVERSIZED = {"type": "oversized", "content": "a record too large to show"}
 
 
@@ -146,12 +149,25 @@ class RoundReader:
         self.bytes += end - start
         return stream(self.session, start, end, first)
 
-    def round(self, number: int, *, running: bool, whole: bool = False) -> Round:
-        """One round to show; of a huge one its beginning and its end unless `whole`."""
+    def whole(self, number: int) -> Iterator[Round]:
+        """A round with all its messages; a huge one in parts, memory follows a part."""
+        start, end, first, last, _ = self.session.rounds.span(number)
+        places = [(start, first)]
+        for offset, message, _ in self.session.rounds.marks if end - start > _PART else ():
+            if places[-1][0] + _PART <= offset < end:
+                places.append((offset, message))
+        ends = [*places[1:], (end, last)]
+        for (begin, at), (stop, after) in zip(places, ends, strict=True):
+            messages = stream(self.session, begin, stop, at, expand=True)
+            made = make_round(messages, index=number, start=at, end=after, size=stop - begin)
+            yield replace(made, time_ms=None, continued=True) if begin > start else made
+
+    def round(self, number: int, *, running: bool) -> Round:
+        """One round to show; of a huge one its beginning and its end."""
         start, end, first, last, _ = self.session.rounds.span(number)
         gap: tuple[int, str] | None = None
         parts = [(start, end, first)]
-        if end - start > _ROUND_WHOLE and not whole:
+        if end - start > _ROUND_WHOLE:
             inside = [m for m in self.session.rounds.marks if start < m[0] < end]
             tail = [m for m in inside if m[0] >= end - _ROUND_TAIL] or inside[-1:]
             if inside and tail and inside[0][0] < tail[0][0]:

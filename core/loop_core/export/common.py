@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any, Literal
 
 from msgspec import Struct
 
-from loop_core.model import ImageBlock, Round, SessionRow
+from loop_core.model import Damage, ImageBlock, Round, SessionRow
 from loop_core.sanitize import safe_line
 
 Format = Literal["md", "html", "json"]
 FORMATS: tuple[Format, ...] = ("md", "html", "json")
 ImageData = Callable[[ImageBlock], tuple[str, str] | None]
+#: Stands above the damage, where there is any.
+UNREADABLE = "Not everything could be read"
+_NAMED = 100
 _UNFIT = re.compile(r"[^\w.-]+")
 
 
@@ -22,7 +25,8 @@ class ExportSource(Struct, frozen=True, kw_only=True):
     """What an export reads: lazily, so that only what is written is held.
 
     `rounds` and `messages` start a new pass at each call. `image` answers with the media
-    type and the base64 text of an image, or None when the store cannot give it.
+    type and the base64 text of an image, or None when the store cannot give it. `damage` is
+    asked at the end: what of the session could not be read.
     """
 
     row: SessionRow
@@ -31,6 +35,7 @@ class ExportSource(Struct, frozen=True, kw_only=True):
     messages: Callable[[], Iterator[tuple[int, Any]]]
     rounds: Callable[[], Iterable[Round]]
     image: ImageData
+    damage: Callable[[], Sequence[Damage]] = tuple
 
 
 def file_name(row: SessionRow, form: Format) -> str:
@@ -54,6 +59,23 @@ def facts(source: ExportSource) -> list[tuple[str, str]]:
         ("Damage", safe_line(row.problem or "")),
     ]
     return [(label, value) for label, value in pairs if value]
+
+
+def damage_lines(source: ExportSource) -> list[str]:
+    """What could not be read, a line of plain text each; the first hundred places."""
+    damage = source.damage()
+    lines = [
+        safe_line(each.reason if each.line is None else f"Line {each.line:,}: {each.reason}")
+        for each in damage[:_NAMED]
+    ]
+    if len(damage) > _NAMED:
+        lines.append(f"and {len(damage) - _NAMED:,} more")
+    return lines
+
+
+def round_name(one: Round) -> str:
+    """What stands above a round."""
+    return "Before the first message" if one.index < 0 else f"Round {one.index + 1}"
 
 
 def title_of(source: ExportSource) -> str:

@@ -16,7 +16,16 @@ from typing import TYPE_CHECKING, Any
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from loop_core.export.common import facts, seconds, size_of, title_of, when
+from loop_core.export.common import (
+    UNREADABLE,
+    damage_lines,
+    facts,
+    round_name,
+    seconds,
+    size_of,
+    title_of,
+    when,
+)
 from loop_core.model import (
     AttachmentBlock,
     Block,
@@ -84,9 +93,27 @@ def as_html(source: ExportSource) -> Iterator[str]:
         yield f"<dt>{escape(label)}</dt><dd>{escape(value)}</dd>"
     yield "</dl>\n"
     writer = _Writer(source)
+    end = ""
     for one in source.rounds():
+        if not one.continued:
+            yield end + _heading(one)
+            end = "</section>\n"
         yield from writer.round(one)
+    yield end
+    yield from _damage(source)
     yield "</body></html>\n"
+
+
+def _heading(one: Round) -> str:
+    time = when(one.time_ms)
+    name = f"{round_name(one)} · {time}" if time else round_name(one)
+    return f'<section><h2 class="round">{escape(name)}</h2>\n'
+
+
+def _damage(source: ExportSource) -> Iterator[str]:
+    lines = damage_lines(source)
+    if lines:
+        yield _note(UNREADABLE, "\n".join(lines), bad=True)
 
 
 class _Writer:
@@ -94,14 +121,10 @@ class _Writer:
         self.source = source
 
     def round(self, one: Round) -> Iterator[str]:
-        name = "Before the first message" if one.index < 0 else f"Round {one.index + 1}"
-        time = when(one.time_ms)
-        yield f'<section><h2 class="round">{name}{" · " + escape(time) if time else ""}</h2>\n'
         for block in one.blocks:
             yield from self.block(block)
         for duration in one.durations_ms:
             yield f'<p class="muted">Worked for {seconds(duration)}</p>\n'
-        yield "</section>\n"
 
     def block(self, block: Block) -> Iterator[str]:
         if isinstance(block, TextBlock):

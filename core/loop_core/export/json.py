@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def as_json(source: ExportSource) -> Iterator[str]:
-    """``{"source": …, "path": …, "header": …, "messages": [one a line]}``.
+    """``{"source": …, "path": …, "header": …, "messages": [one a line], "damage": […]}``.
 
     Values are those of the store; numbers and unknown keys stay, lone surrogates stay
     escapes. Control characters are escaped, as JSON demands.
@@ -27,7 +27,8 @@ def as_json(source: ExportSource) -> Iterator[str]:
     for _, message in source.messages():
         yield comma + _text(message)
         comma = ",\n"
-    yield "\n]}\n"
+    damage = [{"line": each.line, "reason": each.reason} for each in source.damage()]
+    yield '\n],"damage":' + _text(damage) + "}\n"
 
 
 def _text(value: object) -> str:

@@ -6,7 +6,16 @@ import re
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from loop_core.export.common import facts, seconds, size_of, title_of, when
+from loop_core.export.common import (
+    UNREADABLE,
+    damage_lines,
+    facts,
+    round_name,
+    seconds,
+    size_of,
+    title_of,
+    when,
+)
 from loop_core.model import (
     AttachmentBlock,
     Block,
@@ -37,6 +46,10 @@ def as_markdown(source: ExportSource) -> Iterator[str]:
         yield f"- {label}: {escape(value)}\n"
     for one in source.rounds():
         yield from _round(one)
+    lines = damage_lines(source)
+    if lines:
+        yield f"\n**{UNREADABLE}**\n\n"
+        yield from (f"- {escape(line)}\n" for line in lines)
 
 
 def escape(text: str) -> str:
@@ -45,9 +58,9 @@ def escape(text: str) -> str:
 
 
 def _round(one: Round) -> Iterator[str]:
-    name = "Before the first message" if one.index < 0 else f"Round {one.index + 1}"
-    time = when(one.time_ms)
-    yield f"\n## {name}{' · ' + time if time else ''}\n"
+    if not one.continued:
+        time = when(one.time_ms)
+        yield f"\n## {round_name(one)}{' · ' + time if time else ''}\n"
     for block in one.blocks:
         yield from _block(block)
     for duration in one.durations_ms:

@@ -21,7 +21,7 @@ def find(reader: Reader, path: str, text: str, cancelled: Cancelled) -> Iterator
     wanted = text.casefold()
     if not wanted.strip():
         return
-    for at, values, round_ in reader.walk(path, cancelled, _sieve(text)):
+    for at, values, round_, _ in reader.walk(path, cancelled, _sieve(text)):
         for value in values:
             snippet = _match(value, wanted)
             if snippet is not None:

@@ -81,6 +81,7 @@ class Book:
         self._tail: tuple[int, int] | None = None
         self._epoch = 0
         self.index = RoundIndex("", 0, 0)
+        self._found = (0, 0)  # a message asked for and its offset; later ones are found from it
         self._odd: tuple[bytes, tuple[list[Any], str | None]] | None = None
         self.damage: dict[int, Damage] = {}
         self.read_bytes = 0
@@ -103,6 +104,7 @@ class Book:
             old, self._content = self._content, content
             if old is not None and old.identity == content.identity and old.where == content.where:
                 return
+            self._found = (0, 0)
             try:
                 self._catch_up(fd, old, content, cancelled)
             except BaseException:
@@ -127,6 +129,7 @@ class Book:
         """The index did not fit its bytes: make it from the messages."""
         with self.lock:
             if self._content is not None:
+                self._found = (0, 0)
                 self.damage = {}
                 self._build(fd, self._content, cancelled)
 
@@ -270,22 +273,37 @@ class Book:
         if reason is None and not _is_message(values[0]):
             reason = "not a message"
         if reason is not None:
-            number = message + (self._content.where.first_line if self._content else 1)
-            self.damage[number] = Damage(number, reason)
+            self.note(message, reason)
         return values
 
+    def note(self, message: int, reason: str) -> None:
+        """Remember what is wrong with the line of a message."""
+        number = message + (self._content.where.first_line if self._content else 1)
+        self.damage[number] = Damage(number, reason)
+
     def line(self, fd: int, message: int) -> bytes | None:
-        """The line of one message, found through its round; None when it is not there."""
+        """The line of one message, found through its round or the one found before it.
+
+        None when it is not there.
+        """
         content, index = self._content, self.index
         if content is None or not 0 <= message < index.total:
             return None
         round_ = index.round_of(message)
-        start, _, begin, _ = index.span(max(round_, 0) if round_ >= 0 else 0, len(index))
+        start, _, begin, _ = index.span(max(round_, 0), len(index))
+        if start <= self._found[0] <= message:
+            start, begin = self._found
         where = content.where
         lines = iter_lines(fd, where.base, where.length, begin)
+        known = True
         for at, line in enumerate(lines, start):
             if at == message:
+                if known:
+                    self._found = (at, begin)
                 return line
+            # After a line too long to hold, where the next one begins is not known.
+            known = known and line is not None
+            begin += len(line or b"") + 1
         return None
 
     def all_damage(self) -> tuple[Damage, ...]:

@@ -25,7 +25,7 @@ from loop_core.jsonvalue import JsonSyntaxError, loads
 from loop_core.loop.blocks import HeaderNotes, Message, make_round
 from loop_core.loop.envelope import parse_envelope
 from loop_core.loop.history import IndexMismatch, Range, iter_lines
-from loop_core.loop.lines import decode_line, is_user_line
+from loop_core.loop.lines import is_user_line, is_user_value
 from loop_core.loop.pages import Book, Chapter, Content
 from loop_core.loop.paths import MESSAGES_FILE
 from loop_core.loop.probe import end_of_text, is_gone, read_first_line
@@ -33,7 +33,7 @@ from loop_core.loop.round_cache import RoundCache
 from loop_core.model import NoteBlock, Page, RawPage, Round, SessionKey
 from loop_core.store import Cancelled, never_cancelled
 
-__all__ = ["Opened", "Reader", "open_session"]
+__all__ = ["Opened", "Reader", "Walked", "open_session"]
 
 _BOOKS = 32
 _HEAD_SAMPLE = 1024
@@ -47,6 +47,15 @@ class Opened(NamedTuple):
     content: Content
     generation: str
     read_bytes: int
+
+
+class Walked(NamedTuple):
+    """A line of the messages: its index, its values, its round (-1: none yet), its bytes."""
+
+    at: int
+    values: list[Any]
+    round: int
+    size: int
 
 
 def open_session(path: str) -> Opened:
@@ -226,22 +235,23 @@ class Reader:
 
     def messages(self, path: str, cancelled: Cancelled) -> Iterator[tuple[int, Any]]:
         """Every message as stored, streamed."""
-        for at, values, _ in self.walk(path, cancelled):
-            for value in values:
-                yield at, value
+        for line in self.walk(path, cancelled):
+            for value in line.values:
+                yield line.at, value
 
     def walk(
         self,
         path: str,
         cancelled: Cancelled,
         wanted: Callable[[bytes], bool] | None = None,
-    ) -> Iterator[tuple[int, list[Any], int]]:
-        """Message index, values and round of every line (that is `wanted`), streamed.
+    ) -> Iterator[Walked]:
+        """Every line (that is `wanted`), streamed.
 
         Keeps no lock, so nobody waits for a slow consumer. A line too long to read, or
-        without a value, is passed over.
+        without a value, is passed over; the next page names it among the damage.
         """
-        where = open_session(path).content.where
+        with self._following(path, cancelled) as (book, _, opened):
+            where = opened.content.where
         if where.length == 0:
             return
         fd = fsio.open_regular(where.path)
@@ -251,11 +261,15 @@ class Reader:
                 if cancelled():
                     return
                 if line is None:
-                    continue
-                if (b'"user"' in line or b"\\u00" in line) and is_user_line(line):
+                    with book.lock:
+                        book.note(at, "a line too long to read")
+                elif wanted is None or wanted(line):
+                    with book.lock:
+                        values = book.values(at, line)
+                    round_ += any(map(is_user_value, values))
+                    yield Walked(at, values, round_, len(line))
+                elif (b'"user"' in line or b"\\u00" in line) and is_user_line(line):
                     round_ += 1
-                if wanted is None or wanted(line):
-                    yield at, decode_line(line)[0], round_
         except OSError as error:
             raise StorageFailed(error, where.path) from error
         finally:

@@ -1,9 +1,10 @@
 """The history pane: one session's conversation, read page by page around the reader.
 
-The pane is built up in steps, each a module: `history_reading` reads windows of rounds and
-lays them out off the event loop, `history_live` follows a growing session and notices what
-has been seen, `history_moves` holds the actions of the command table, `history_finding`
-finds text in the whole session. What is drawn is `transcript`.
+The pane is built up in steps, each a module: `history_reading` reads windows of rounds off
+the event loop (`history_pages`), `history_edges` joins rounds at both ends, `history_live`
+follows a growing session and notices what has been seen, `history_moves` holds the actions of
+the command table, `history_finding` finds text in the whole session. What is drawn is
+`transcript`.
 """
 
 from __future__ import annotations
@@ -75,10 +76,17 @@ class HistoryPane(HistoryFinding):
         else:
             self.load_latest(row)
 
-    def on_transcript_resized(self) -> None:
-        if self.window is not None:
-            self.window_changed()
+    def on_transcript_resized(self, event: Transcript.Resized) -> None:
+        event.stop()
+        if self.window is None:
+            return
+        self.window_changed()
+        if event.width:
             self.redraw(exact=False)
+            return
+        if self.following:
+            self.transcript.to_end()
+        self.fill()
 
     def on_transcript_edge(self, event: Transcript.Edge) -> None:
         event.stop()

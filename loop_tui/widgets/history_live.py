@@ -10,10 +10,10 @@ from textual.timer import Timer
 
 from loop_core.errors import LoopError, reason_of
 from loop_core.model import SessionKey, SessionRow
+from loop_tui.widgets.history_edges import HistoryEdges
+from loop_tui.widgets.history_pages import newer_page
 from loop_tui.widgets.history_reader import OutputSeen, Reader
-from loop_tui.widgets.history_reading import HistoryReading
 from loop_tui.widgets.transcript import Transcript
-from loop_tui.widgets.window import PAGE
 
 __all__ = ["HistoryLive"]
 
@@ -21,7 +21,7 @@ _REPAINT = 0.25  # growth is shown this often at most
 _SEEN_TICKS = 4  # looks at the screen before its output counts as seen
 
 
-class HistoryLive(HistoryReading):
+class HistoryLive(HistoryEdges):
     """The live half of `HistoryPane`; see there."""
 
     def __init__(self, reader: Reader, *, seen_after: float = 1.0, **options: Any) -> None:
@@ -95,13 +95,17 @@ class HistoryLive(HistoryReading):
 
     async def _grow(self, row: SessionRow) -> None:
         mine, window = self._serial, self.window
+        if window is None:
+            return
         try:
-            page = await asyncio.to_thread(self.reader.page, row.key, rounds=PAGE)
+            page = await asyncio.to_thread(
+                newer_page, self.reader, row.key, window, joined=self.following
+            )
         except LoopError as error:
             if mine == self._serial:
                 self.tell(f"Could not read on: {reason_of(error)}")
             return
-        if mine != self._serial or window is None or self.window is not window:
+        if mine != self._serial or self.window is not window:
             return
         if page.revision != window.revision or page.total < window.total:
             self.replaced(row, mine)

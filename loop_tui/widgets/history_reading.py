@@ -1,36 +1,35 @@
-"""Reading a session into the history pane: windows of rounds, laid out off the event loop.
+"""Reading a session into the history pane: a window of rounds, its lines and its titles.
 
-Every read and every layout runs in a thread; `turn` marks that another session (or another
-place) is wanted, and what earlier reads bring is dropped. What is on the screen belongs to
-`shown` until the next session is ready.
+Every read and every layout runs in a thread (`history_pages`); `turn` marks that another
+session (or another place) is wanted, and what earlier reads bring is dropped. What is on the
+screen belongs to `shown` until the next session is ready.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable
 from typing import Any
 
 from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Static
 
-from loop_core.errors import LoopError, StaleRevision, reason_of
-from loop_core.model import Page, Round, SessionKey, SessionRow
+from loop_core.errors import LoopError, reason_of
+from loop_core.model import SessionKey, SessionRow
 from loop_core.sanitize import safe_line
-from loop_tui.layout import LaidRound, Options, layout_round
+from loop_tui.layout import Options
 from loop_tui.text import cell_width, clip, glyphs
+from loop_tui.widgets.history_pages import Laid, View, lay_out, open_window
 from loop_tui.widgets.history_reader import At, Reader, Status
 from loop_tui.widgets.history_text import damage_text
 from loop_tui.widgets.transcript import Transcript
-from loop_tui.widgets.window import PAGE, Window, any_visible
+from loop_tui.widgets.window import Window
 
 __all__ = ["HistoryReading"]
 
 _DEBOUNCE = 0.04
 _SLOW = 0.15  # a load that takes longer says so
-_Laid = dict[int, tuple[tuple[Any, ...], LaidRound]]
 
 
 class HistoryReading(Widget):
@@ -61,7 +60,7 @@ class HistoryReading(Widget):
         self.read_total = 0  # messages when the end was last on the screen
         self._damage = ""  # what the line about damage says
         self._serial = 0
-        self._laid: _Laid = {}
+        self._laid: Laid = {}
         self._drawing = asyncio.Lock()
         self._page_busy = False
         self._edge_busy = False
@@ -126,7 +125,8 @@ class HistoryReading(Widget):
         """Read a window and show it; False when it failed or something else is wanted."""
         slow = self.set_timer(_SLOW, lambda: self._loading(row, mine))
         try:
-            window = await asyncio.to_thread(self._open_window, row.key, at)
+            view = self._view()
+            window, laid = await asyncio.to_thread(open_window, self.reader, row.key, at, view)
         except LoopError as error:
             if mine == self._serial:
                 self._failed(row, error)
@@ -139,7 +139,7 @@ class HistoryReading(Widget):
             return False
         if self.shown is None or self.shown.key != row.key:
             self.forget()
-        self.shown, self.window, self._laid = row, window, {}
+        self.shown, self.window, self._laid = row, window, laid
         if follow:
             self.read_total = window.total
         self.following = follow
@@ -149,19 +149,6 @@ class HistoryReading(Widget):
         self.say_if_empty()
         self.window_changed()
         return True
-
-    def _open_window(self, key: SessionKey, at: At) -> Window:
-        """A window at a place; goes on to earlier pages while nothing is visible."""
-        window = Window(
-            self.reader.page(key, before=at.before, before_round=at.before_round, rounds=PAGE)
-        )
-        while not window.at_start and not any_visible(window.rounds):
-            page = self.reader.page(
-                key, before_round=window.first, rounds=PAGE, revision=window.revision
-            )
-            if not window.add_earlier(page):
-                break
-        return window
 
     def _loading(self, row: SessionRow, mine: int) -> None:
         if mine == self._serial and (self.shown is None or self.shown.key != row.key):
@@ -229,6 +216,12 @@ class HistoryReading(Widget):
 
     # --- laying out
 
+    def _view(self) -> View:
+        options = self.options
+        if self.now_ms is not None:
+            options = options._replace(now_ms=self.now_ms())
+        return View(self.transcript.line_room or 80, self.transcript.size.height, options)
+
     async def draw(
         self, *, follow: bool = False, exact: bool = True, keep_cursor: bool = True
     ) -> None:
@@ -237,13 +230,7 @@ class HistoryReading(Widget):
             window, mine = self.window, self._serial
             if window is None:
                 return
-            width = self.transcript.line_room or 80
-            options = self.options
-            if self.now_ms is not None:
-                options = options._replace(now_ms=self.now_ms())
-            laid = await asyncio.to_thread(
-                _lay_out, window.rounds, width, options, dict(self._laid)
-            )
+            laid = await asyncio.to_thread(lay_out, window.rounds, self._view(), dict(self._laid))
             if mine != self._serial or self.window is not window:
                 return
             self._laid = laid
@@ -253,92 +240,3 @@ class HistoryReading(Widget):
                 exact=exact,
                 keep_cursor=keep_cursor,
             )
-
-    def redraw(self, *, exact: bool = True, then: Callable[[], None] | None = None) -> None:
-        """Lay out again after a change of width or of what is unfolded."""
-
-        async def run() -> None:
-            await self.draw(follow=self.following and not exact, exact=exact)
-            if then is not None:
-                then()
-
-        self.start(run, group="layout")
-
-    # --- the edges
-
-    def load_edge(self, *, top: bool, then: Callable[[], None] | None = None) -> None:
-        """Read three more rounds at one end; the view stays where it is."""
-        if self._edge_busy or self.window is None or self.shown is None:
-            return
-        self._edge_busy = True
-        work = partial(self._load_edge, self.shown, self.window, top=top, then=then)
-        self.start(work, group="edge")
-
-    async def _load_edge(
-        self, row: SessionRow, window: Window, *, top: bool, then: Callable[[], None] | None
-    ) -> None:
-        mine = self._serial
-        try:
-            added = True
-            while added and mine == self._serial and self.window is window:
-                page = await asyncio.to_thread(self._edge_page, row.key, window, top)
-                if mine != self._serial or self.window is not window:
-                    return
-                first, last = self.on_screen()
-                added = bool(
-                    window.add_earlier(page, keep=last)
-                    if top
-                    else window.add_later(page, keep=first)
-                )
-                if any_visible(page.rounds) or (window.at_start if top else window.at_end):
-                    break
-            await self.draw()
-            self._title()
-            if then is not None and mine == self._serial:
-                then()
-        except StaleRevision:
-            self.replaced(row, mine)
-        except LoopError as error:
-            if mine == self._serial:
-                self.tell(f"Could not read on: {reason_of(error)}")
-        finally:
-            if mine == self._serial:
-                self._edge_busy = False
-
-    def on_screen(self) -> tuple[int, int]:
-        """Numbers of the first and the last round with a line on the screen."""
-        lines, top = self.transcript.lines, self.transcript.scroll_offset.y
-        first = lines.round_at(top)
-        last = lines.round_at(top + max(self.transcript.size.height, 1) - 1)
-        return (0 if first is None else first.number), (-1 if last is None else last.number)
-
-    def _edge_page(self, key: SessionKey, window: Window, top: bool) -> Page:
-        before = window.first if top else window.last + 1 + PAGE
-        return self.reader.page(key, before_round=before, rounds=PAGE, revision=window.revision)
-
-    def replaced(self, row: SessionRow, mine: int) -> None:
-        """The session has another history now: read that, and say so."""
-        if mine == self._serial:
-            why = "Its earlier history was replaced on disk; this is the new one."
-            self.load_latest(row, why)
-
-
-def _lay_out(
-    rounds: Sequence[Round],
-    width: int,
-    options: Options,
-    known: _Laid,
-) -> _Laid:
-    """Lay out the rounds that changed; the others keep their lines. Runs in a thread."""
-    laid: _Laid = {}
-    for one in rounds:
-        flipped = frozenset(
-            key for key in options.flipped if one.start <= key[0] < max(one.end, one.start + 1)
-        )
-        state = (width, options.tools, options.thinking, options.ascii, flipped)
-        old = known.get(one.index)
-        if old is not None and old[0] == state and old[1].round is one:
-            laid[one.index] = old
-        else:
-            laid[one.index] = (state, layout_round(one, width, options))
-    return laid

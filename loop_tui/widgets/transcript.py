@@ -53,7 +53,11 @@ class Transcript(ScrollView, can_focus=True, inherit_bindings=False):
             return isinstance(message, Transcript.Scrolled)
 
     class Resized(Message):
-        """The room for lines has another width."""
+        """The room for lines has another size; `width`: they have to be broken anew."""
+
+        def __init__(self, *, width: bool) -> None:
+            self.width = width
+            super().__init__()
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
@@ -252,11 +256,11 @@ class Transcript(ScrollView, can_focus=True, inherit_bindings=False):
     # --- events
 
     def on_resize(self) -> None:
-        width = self.line_room
+        width, before = self.line_room, self._width
         self._grow(-1)
-        if width and width != self._width:
+        if width:
             self._width = width
-            self.post_message(self.Resized())
+            self.post_message(self.Resized(width=width != before))
 
     def on_click(self, event: events.Click) -> None:
         offset = event.get_content_offset(self)

@@ -258,6 +258,72 @@ async def test_growth_is_followed_at_the_end(reader: Any, row_of: RowOf, round_o
         assert len(reader.pages) < 8
 
 
+async def test_a_tall_pane_is_filled(reader: Any, row_of: RowOf, round_of: RoundOf) -> None:
+    """Three short rounds leave no room blank: earlier ones join, the latest stays last."""
+    reader.rounds[KEY] = [round_of(n, text="short") for n in range(40)]
+    async with shell(reader, row_of(), size=(70, 60)) as (_app, pane, pilot):
+        lines = pane.transcript
+        assert lines.height >= lines.size.height > 40
+        assert shown_numbers(pane)[-1] == 39
+        assert lines.at_end
+        await pilot.resize_terminal(70, 90)
+        await settle(pilot)
+        assert lines.height >= lines.size.height > 80
+        assert lines.at_end
+        pane.action_first_round()
+        await settle(pilot)
+        assert shown_numbers(pane)[0] == 0
+        assert lines.height >= lines.size.height
+        pane.go_to(205)
+        await settle(pilot)
+        assert lines.height >= lines.size.height
+
+
+async def test_folding_what_filled_the_pane_reads_on(
+    reader: Any, row_of: RowOf, round_of: RoundOf
+) -> None:
+    calls = tuple(
+        ToolBlock(name="b", verb="Ran", target=f"{n}", status="ok", call_id=f"{n}", message=1)
+        for n in range(20)
+    )
+    reader.rounds[KEY] = [round_of(n, text="short", extra=calls) for n in range(40)]
+    async with shell(reader, row_of(), size=(70, 60)) as (_app, pane, pilot):
+        assert shown_numbers(pane) == [37, 38, 39]
+        while pane.options.tools != "off":
+            pane.action_cycle_tools()
+            await settle(pilot)
+        assert pane.transcript.height >= pane.transcript.size.height
+        assert shown_numbers(pane)[0] < 37
+
+
+async def test_short_rounds_at_20_hz_leave_no_room_blank(
+    reader: Any, row_of: RowOf, round_of: RoundOf
+) -> None:
+    """failures row 138: five rounds between two looks join those here; no reload."""
+    reader.rounds[KEY] = [round_of(n, text="short") for n in range(20)]
+    async with shell(reader, row_of(), size=(70, 60)) as (_app, pane, pilot):
+        lines, first = pane.transcript, shown_numbers(pane)[0]
+        window = pane.window
+        for turn in range(4):
+            at = 20 + turn * 5
+            reader.of(KEY).extend(round_of(n, text="short") for n in range(at, at + 5))
+            pane.refresh_row(row_of(stamp=Stamp(at, 1, 1)))
+            for _ in range(30):
+                await pilot.pause(0.01)
+                assert lines.height >= lines.size.height
+            await settle(pilot)
+            assert lines.at_end
+        assert pane.window is window
+        assert shown_numbers(pane) == list(range(first, 40))
+        # More than a window holds: the latest ones, and as many as fit.
+        reader.of(KEY).extend(round_of(n, text="short") for n in range(40, 140))
+        pane.refresh_row(row_of(stamp=Stamp(140, 1, 1)))
+        await pilot.pause(0.3)
+        await settle(pilot)
+        assert shown_numbers(pane)[-1] == 139
+        assert lines.height >= lines.size.height
+
+
 async def test_a_grown_round_replaces_itself(reader: Any, row_of: RowOf, round_of: RoundOf) -> None:
     async with shell(reader, row_of()) as (app, pane, pilot):
         old = pane.transcript.rounds

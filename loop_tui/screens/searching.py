@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = ["IndexEnded", "Indexed", "Searching"]
 
-LOAD_S = 10.0  # a history that is not there by then is not waited for
 STOP_S = 0.3
 
 
@@ -137,24 +136,13 @@ class Searching:
         row = screen.browse.rows[key]
         if hit is None:
             return
-        screen.history.show(row)
-        screen.run_worker(self._reach(key, hit), group="reach", exclusive=True)
+        from loop_tui.state.found import needle_of
+
+        screen.history.show_at(row, hit.message, needle_of(hit))
         gap = f" {screen.glyphs.separator} "
         number = "before the first round" if hit.round < 0 else f"round {hit.round + 1}"
         where = f"hit {self.at + 1:,} of {len(self.places):,}"
         screen.toast(gap.join((where, number, title_of(row))))
-
-    async def _reach(self, key: SessionKey, hit: RoundHit) -> None:
-        """Go to the hit as soon as its session is the one shown."""
-        from loop_tui.state.found import needle_of
-
-        viewer = self.screen.history
-        for _ in range(int(LOAD_S / 0.02)):
-            shown = viewer.shown
-            if shown is not None and shown.key == key and viewer.window is not None:
-                viewer.go_to(hit.message, needle_of(hit))
-                return
-            await asyncio.sleep(0.02)
 
     # --- the index
 

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from loop_core.errors import LoopError, reason_of
-from loop_core.model import Block, Hit, SessionKey
+from loop_core.model import Block, Hit, SessionKey, SessionRow
 from loop_tui.layout import BlockId, LaidRound, Part, line_text
 from loop_tui.layout.marks import find_in
 from loop_tui.widgets.find_input import FindInput
@@ -110,12 +110,33 @@ class HistoryFinding(HistoryMoves):
         self.tell(self.finder.status())
 
     def go_to(self, message_index: int, query: str = "") -> None:
-        """Show a message, with `query` marked: for a hit of the search over all sessions."""
+        """Show a message of the session shown, with `query` marked."""
+        self._mark(query)
+        self._reach(message_index, query, 0)
+
+    def show_at(self, row: SessionRow, message: int, needle: str = "") -> None:
+        """Show a session at one of its messages, with `needle` marked: a hit of the search.
+
+        A session that is not shown yet is read there at once, never at its end first.
+        """
+        wanted = None if self.wanted is None else self.wanted.key
+        if self.window is not None and self.showing == wanted == row.key:
+            self.refresh_row(row)
+            self.go_to(message, needle)
+            return
+        self.wanted = row
+        self.workers.cancel_node(self)
+
+        def arrive() -> None:
+            self.go_to(message, needle)
+
+        self.load_window(At(before=message + 1), row=row, then=arrive)
+
+    def _mark(self, query: str) -> None:
         self._stop_find()
         if query:
             self._last_text = query
             self.transcript.mark(query)
-        self._reach(message_index, query, 0)
 
     def _jump(self, hit: Hit) -> None:
         if self.finder is not None:

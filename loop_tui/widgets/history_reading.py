@@ -95,28 +95,44 @@ class HistoryReading(Widget):
 
     def load_latest(self, row: SessionRow, why: str = "") -> None:
         """Read the latest rounds of `row`, after a moment in which another may be wanted."""
-        mine = self.turn()
-        self._page_busy = True
 
-        async def run() -> None:
-            await asyncio.sleep(0 if why else _DEBOUNCE)
-            if mine == self._serial and await self._read(row, At(), mine, follow=True) and why:
+        def said() -> None:
+            if why:
                 self.tell(why)
 
-        self.start(run, group="page", exclusive=True)
+        self._load(row, At(), wait=0 if why else _DEBOUNCE, follow=True, then=said)
 
     def load_window(
-        self, at: At, *, follow: bool = False, then: Callable[[], None] | None = None
+        self,
+        at: At,
+        *,
+        row: SessionRow | None = None,
+        follow: bool = False,
+        then: Callable[[], None] | None = None,
     ) -> None:
-        """Replace the window by one at another place of the same session."""
-        row = self.shown
-        if row is None:
-            return
+        """Replace the window by one at another place: of the same session, or of `row`."""
+        row = self.shown if row is None else row
+        if row is not None:
+            self._load(row, at, follow=follow, then=then)
+
+    def _load(
+        self,
+        row: SessionRow,
+        at: At,
+        *,
+        wait: float = 0,
+        follow: bool,
+        then: Callable[[], None] | None,
+    ) -> None:
         mine = self.turn()
         self._page_busy = True
 
         async def run() -> None:
-            if await self._read(row, at, mine, follow=follow) and then is not None:
+            if wait:
+                await asyncio.sleep(wait)
+            if mine != self._serial or not await self._read(row, at, mine, follow=follow):
+                return
+            if then is not None:
                 then()
 
         self.start(run, group="page", exclusive=True)

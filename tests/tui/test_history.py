@@ -541,6 +541,31 @@ async def test_go_to_a_message_of_a_search(reader: Any, row_of: RowOf, round_of:
         assert not pane.following
 
 
+async def test_another_session_is_shown_at_a_message(reader: Any, row_of: RowOf) -> None:
+    """A hit of the search: read there at once, and nothing asked for before comes after it."""
+    async with shell(reader, row_of()) as (app, pane, pilot):
+        reader.pages.clear()
+        two = row_of("two", stamp=Stamp(1, 1, 1))
+        pane.show_at(two, 55, "second writer")
+        await settle(pilot)
+        assert pane.showing == two.key
+        assert reader.pages[0][1]["before"] == 56
+        assert {key for key, _ in reader.pages} == {two.key}
+        assert "second writer" in here(pane)[0]
+        assert not pane.following
+        asked = len(reader.pages)
+        pane.show_at(two, 55, "two writers")
+        await settle(pilot)
+        assert len(reader.pages) == asked
+        pane.show(row_of("three"))
+        pane.show_at(two, 25, "second writer")
+        await pilot.pause(0.1)
+        await settle(pilot)
+        assert pane.showing == two.key
+        assert 2 in shown_numbers(pane)
+        assert "Session two" in screen_text(app)[0]
+
+
 async def test_output_seen_after_a_second_in_the_focused_pane(reader: Any, row_of: RowOf) -> None:
     class Over(ModalScreen[None]):
         pass

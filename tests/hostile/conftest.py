@@ -167,6 +167,12 @@ def no_sync(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
+def no_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody is replacing files here: what is missing does not come back."""
+    monkeypatch.setattr("loop_core.craft.opening.time.sleep", lambda seconds: None)
+
+
+@pytest.fixture
 def watch_changes() -> Callable[[], Any]:
     """``with watch_changes() as touched``: what this process asks the system to change."""
     return watching

@@ -103,32 +103,20 @@ def _first(base: Path) -> dict[str, float]:
     return asyncio.run(paint())
 
 
-class _Gaps:
-    """The longest time the event loop did not come round, in milliseconds."""
-
-    def __init__(self) -> None:
-        self.seen: list[float] = []
-
-    async def watch(self) -> None:
-        before = time.perf_counter()
-        while True:
-            await asyncio.sleep(0.001)
-            now = time.perf_counter()
-            self.seen.append((now - before) * 1000)
-            before = now
-
-
 def _keys(base: Path) -> dict[str, float]:
     """Keys held down, a filter typed, and the loop's gaps meanwhile and while loading."""
     from textual import events
 
+    from benchmarks.gaps import Gaps
+
     async def run() -> dict[str, float]:
-        gaps = _Gaps()
+        gaps = Gaps()
         watcher = asyncio.create_task(gaps.watch())
         async with _browser(base) as (app, pilot):
             await pilot.pause(1.0)
             # The first frames belong to starting, not to loading.
-            loading = max(gaps.seen[len(gaps.seen) // 20 :])
+            loading = max(gaps.wall[len(gaps.wall) // 20 :])
+            loading_cpu = gaps.longest_cpu
             pages = 0
             real = app.service.page
 
@@ -138,7 +126,7 @@ def _keys(base: Path) -> dict[str, float]:
                 return real(*given, **named)
 
             app.service.page = counted
-            gaps.seen.clear()
+            gaps.clear()
             cpu, wall = time.process_time(), time.perf_counter()
             for _ in range(_KEYS):
                 app.post_message(events.Key("down", None))
@@ -149,7 +137,8 @@ def _keys(base: Path) -> dict[str, float]:
             settled = time.perf_counter() - wall
             spent = (time.process_time() - cpu) * 1000 / _KEYS
             await pilot.pause(0.5)
-            held, read = max(gaps.seen), pages
+            held, held_cpu, read = max(gaps.wall), gaps.longest_cpu, pages
+            gaps.clear()
             typed = await _filter(pilot)
         watcher.cancel()
         return {
@@ -157,9 +146,13 @@ def _keys(base: Path) -> dict[str, float]:
             "settle_s": settled,
             "pages_read": read,
             "filter_ms": max(typed),
+            "filter_first_ms": typed[0],
             "filter_median_ms": statistics.median(typed),
             "loading_gap_ms": loading,
             "keys_gap_ms": held,
+            "loading_cpu_ms": loading_cpu,
+            "keys_cpu_ms": held_cpu,
+            "filter_cpu_ms": gaps.longest_cpu,
         }
 
     return asyncio.run(run())

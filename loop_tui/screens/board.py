@@ -17,7 +17,6 @@ from loop_core.sanitize import safe_line
 from loop_tui.commands import BY_ID, FOOTER, FOOTER_TRASH
 from loop_tui.state import VIEW_LABELS
 from loop_tui.state.projects import project_lines
-from loop_tui.state.views import members
 from loop_tui.widgets.projects import place_lines
 from loop_tui.widgets.session_lines import UNTITLED
 
@@ -66,22 +65,18 @@ class Board:
         lines = place_lines(
             counts,
             project_lines(
-                browse.snapshot.projects,
-                browse.snapshot.rows,
-                view,
-                show_hidden=browse.show_hidden,
+                browse.snapshot.projects, browse.tally, view, show_hidden=browse.show_hidden
             ),
         )
         listing = screen.project_list
         listing.view, listing.project = browse.view, browse.project
         listing.set_rows(lines, screen.places.place_index(lines))
-        active = members(browse.snapshot.rows, "active", show_hidden=browse.show_hidden)
-        now = screen.now_ms
+        everywhere = browse.counts()
         screen.header.update(
             places=screen.owner.place_names(),
-            sessions=len(active),
-            unread=sum(row.unread for row in active),
-            running=sum(row.running(now) for row in active),
+            sessions=everywhere["active"],
+            unread=everywhere["unread"],
+            running=browse.running(screen.now_ms),
             scanning=screen.scanning,
         )
         self.show_status()

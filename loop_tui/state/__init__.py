@@ -1,19 +1,20 @@
 """What the browser shows, as pure values: no screen, no disk, no clock of its own.
 
-`views` says which rows a view holds and in which order, `projects` how projects are named
-and counted, `browse` keeps the cursor, the marks and the order while snapshots come and go.
-The command line uses `select` and `counts` as the browser does, so both always agree.
+`views` says which rows a view holds and in which order, `tally` how many they are, `projects`
+how projects are named and listed, `filtering` and `order` which rows a text leaves and where
+they stay; `browse` keeps all that, the cursor and the marks while snapshots come and go.
+The command line uses `select` as the browser does, so both always agree.
 """
 
 from loop_tui.state.browse import Browse
 from loop_tui.state.projects import ProjectLine, display_names, project_lines
+from loop_tui.state.tally import Tally
 from loop_tui.state.views import (
     SORTS,
     VIEW_LABELS,
     VIEWS,
     Sort,
     View,
-    counts,
     fold,
     in_view,
     problem_rows,
@@ -27,8 +28,8 @@ __all__ = [
     "Browse",
     "ProjectLine",
     "Sort",
+    "Tally",
     "View",
-    "counts",
     "display_names",
     "fold",
     "in_view",

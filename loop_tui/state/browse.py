@@ -13,12 +13,12 @@ from loop_core.model import SessionKey, SessionRow, Snapshot
 from loop_tui.state.filtering import Filter
 from loop_tui.state.order import around, heir, merged
 from loop_tui.state.projects import full_names
+from loop_tui.state.tally import Tally
 from loop_tui.state.views import (
     SORTS,
     VIEWS,
     Sort,
     View,
-    counts,
     in_view,
     members,
     problem_rows,
@@ -51,6 +51,8 @@ class Browse:
         self.pending = False  # the order on screen is not the order of the snapshot
         self.rows: dict[SessionKey, SessionRow] = {}
         self.names: Mapping[str, str] = {}
+        self.tally = Tally()
+        self._stand_ins: tuple[SessionRow, ...] = ()  # for problems without a session
         self._index: dict[SessionKey, int] = {}
         self._base: tuple[SessionRow, ...] | None = None  # what the filter narrows
         self._filter = Filter()
@@ -84,11 +86,17 @@ class Browse:
 
     def counts(self, project: str | None = None) -> dict[View, int]:
         """Rows of every view in `project`, or in all."""
-        return counts(
-            self.snapshot.rows,
-            self.snapshot.problems,
-            project=project,
-            show_hidden=self.show_hidden,
+        counts = self.tally.counts(project, show_hidden=self.show_hidden)
+        if project is None:
+            counts["problems"] += len(self._stand_ins)
+        return counts
+
+    def running(self, now_ms: int) -> int:
+        """How many active sessions an agent is working on."""
+        return sum(
+            row.running(now_ms)
+            for row in self.snapshot.rows
+            if not row.archived and row.trashed_ms is None and (self.show_hidden or not row.hidden)
         )
 
     # --- choosing
@@ -154,9 +162,12 @@ class Browse:
             self._filter.rename(self.names)
         self._filter.trim(len(snapshot.rows))
         self.snapshot = snapshot
+        self.tally.update(snapshot.rows)
+        self._stand_ins = (
+            problem_rows(snapshot.problems, snapshot.rows) if snapshot.problems else ()
+        )
         self.rows = {row.key: row for row in snapshot.rows}
-        for row in problem_rows(snapshot.problems, snapshot.rows):
-            self.rows[row.key] = row
+        self.rows.update((row.key, row) for row in self._stand_ins)
         if snapshot.complete:
             self.marks.intersection_update(self.rows)
         if self.view == "unread":

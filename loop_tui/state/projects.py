@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from loop_core.model import Project, SessionRow, Source
-from loop_tui.state.views import View, members
+from loop_core.model import Project, Source
+from loop_tui.state.tally import Tally
+from loop_tui.state.views import View
 
 SOURCE_LABELS: dict[Source, str] = {"loop": "Loop", "craft": "Craft Agents"}
 
@@ -56,39 +56,33 @@ def full_names(projects: Iterable[Project]) -> dict[str, str]:
 
 def project_lines(
     projects: Sequence[Project],
-    rows: Sequence[SessionRow],
+    tally: Tally,
     view: View = "active",
     *,
     show_hidden: bool = False,
-    names: Mapping[str, tuple[str, str]] | None = None,
 ) -> tuple[ProjectLine, ...]:
     """Projects with the number of rows `view` shows for each; Loop first, most rows first.
 
     A project without a single row outside the trash is left out, except the one place a
     person may look for it: when the view shown is the trash, which lists no other project.
     """
-    names = display_names(projects) if names is None else names
-    shown = Counter(row.project for row in members(rows, view, show_hidden=show_hidden))
-    listed = set(shown)
-    if view != "trash":
-        listed.update(
-            row.project
-            for row in rows
-            if row.trashed_ms is None and (show_hidden or not row.hidden)
-        )
-    unread = {row.project for row in members(rows, "unread", show_hidden=show_hidden)}
+    names = display_names(projects)
+
+    def number(view: View, project: Project) -> int:
+        return tally.number(view, project.key, show_hidden=show_hidden)
+
     lines = [
         ProjectLine(
             project.key,
             project.source,
             *names[project.key],
-            shown[project.key],
-            project.key in unread,
+            number(view, project),
+            number("unread", project) > 0,
         )
         for project in projects
-        if project.key in listed
+        if number(view, project) or (view != "trash" and number("all", project))
     ]
-    size = Counter(row.project for row in rows if row.trashed_ms is None)
+    size = {line.key: tally.number("all", line.key, show_hidden=True) for line in lines}
     lines.sort(
         key=lambda line: (line.source != "loop", -size[line.key], line.name.casefold(), line.key)
     )

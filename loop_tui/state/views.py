@@ -199,31 +199,3 @@ def members(
         and (project is None or row.project == project)
         and (show_hidden or not row.hidden)
     ]
-
-
-def counts(
-    rows: Sequence[SessionRow],
-    problems: Iterable[Problem] = (),
-    *,
-    project: str | None = None,
-    show_hidden: bool = False,
-) -> dict[View, int]:
-    """How many rows each view holds: always the length of what `select` gives without text."""
-    result: dict[View, int] = dict.fromkeys(VIEWS, 0)
-    for row in rows:
-        if (row.hidden and not show_hidden) or (project is not None and row.project != project):
-            continue
-        if row.trashed_ms is not None:
-            result["trash"] += 1
-            continue
-        if row.problem is not None:
-            result["problems"] += 1
-        if row.archived:
-            result["archived"] += 1
-            continue
-        result["active"] += 1
-        result["unread"] += row.unread
-        result["pinned"] += row.pinned_ms is not None
-    if project is None:
-        result["problems"] += len(problem_rows(problems, rows))
-    return result

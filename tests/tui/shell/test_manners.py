@@ -13,6 +13,7 @@ from loop_tui.screens.dialogs import ConfirmDialog
 from loop_tui.screens.listing import DetailsScreen, help_lines
 from loop_tui.screens.questions import question
 from loop_tui.state.projects import project_lines
+from loop_tui.state.tally import Tally
 from loop_tui.text import cell_width, glyphs
 
 NOW_MS = 1_900_000_000_000
@@ -172,8 +173,8 @@ async def test_the_help_is_not_cut(app: Any, drive: Any) -> None:
 def test_the_trash_lists_only_projects_it_holds_something_of(session: Any) -> None:
     projects = [Project(key=k, source="loop", store="s", name=k) for k in "ab"]
     rows = [session(1, project="a"), session(2, project="b", trashed_ms=NOW_MS)]
-    assert [line.key for line in project_lines(projects, rows, "active")] == ["a"]
-    assert [line.key for line in project_lines(projects, rows, "trash")] == ["b"]
+    assert [line.key for line in project_lines(projects, Tally(rows), "active")] == ["a"]
+    assert [line.key for line in project_lines(projects, Tally(rows), "trash")] == ["b"]
 
 
 async def test_an_undo_of_many_leaves_a_cursor_that_is_on_one_of_them(app: Any, drive: Any) -> None:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loop_core.model import Problem, Project, SessionKey, SessionRow, Snapshot
-from loop_tui.state import SORTS, VIEWS, Browse, counts, display_names, project_lines, select
+from loop_tui.state import SORTS, VIEWS, Browse, Tally, display_names, project_lines, select
 from loop_tui.state.views import in_view, ordered
 
 NOW = 1_790_000_000_000
@@ -70,10 +70,27 @@ rows_strategy = st.lists(
 def test_counts_agree_with_rows(rows: list[SessionRow], hidden: bool, project: str | None) -> None:
     """The number beside a view is the number of rows it shows (failures rows 122, 125)."""
     problems = (Problem(store="loop", path="/x", reason="no permission"),)
-    number = counts(rows, problems, project=project, show_hidden=hidden)
+    browse = Browse(show_hidden=hidden)
+    browse.apply(snap(*rows, problems=problems), settle=True)
+    number = browse.counts(project)
     for view in VIEWS:
         shown = select(rows, view, project=project, show_hidden=hidden, problems=problems)
         assert number[view] == len(shown), view
+
+
+@given(rows_strategy, rows_strategy, st.data())
+def test_a_tally_is_kept_row_by_row(
+    rows: list[SessionRow], others: list[SessionRow], data: st.DataObject
+) -> None:
+    """Whatever came and went, the numbers are those of a fresh count."""
+    kept = [row for row in rows if data.draw(st.booleans())]
+    tally = Tally(rows)
+    tally.update([*others, *kept])
+    fresh = Tally([*others, *kept])
+    for project in (None, "p0", "p1"):
+        for hidden in (False, True):
+            counted = fresh.counts(project, show_hidden=hidden)
+            assert tally.counts(project, show_hidden=hidden) == counted
 
 
 @given(rows_strategy, st.sampled_from(SORTS), st.booleans(), st.sampled_from(VIEWS))
@@ -102,8 +119,8 @@ def test_archiving_an_unread_session_takes_it_from_the_unread_total() -> None:
     """failures row 112: the badge leaves it out, and has it again after the restore."""
     unread = row("a", unread=True)
     archived = msgspec.structs.replace(unread, archived=True)
-    assert counts([unread])["unread"] == 1
-    assert counts([archived])["unread"] == 0
+    assert Tally([unread]).counts()["unread"] == 1
+    assert Tally([archived]).counts()["unread"] == 0
     assert archived.unread
 
 
@@ -186,7 +203,7 @@ def test_projects_of_one_name_show_their_parents() -> None:
         "two/lib",
     ]
     rows = [row(k, project=k) for k in "123"]
-    lines = project_lines(projects, rows)
+    lines = project_lines(projects, Tally(rows))
     assert {line.key: line.sessions for line in lines} == {"1": 1, "2": 1, "3": 1}
 
 
@@ -196,7 +213,7 @@ def test_each_project_is_listed_once_with_its_count() -> None:
         Project(key=k, source="craft" if k == "c" else "loop", store="s", name=k) for k in "cab"
     ]
     rows = [row(f"{k}{n}", project=k, updated_ms=n) for n, k in enumerate("abcabca")]
-    lines = project_lines(projects, rows)
+    lines = project_lines(projects, Tally(rows))
     assert [(line.key, line.sessions) for line in lines] == [("a", 3), ("b", 2), ("c", 2)]
     assert [line.source for line in lines] == ["loop", "loop", "craft"]
 

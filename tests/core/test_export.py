@@ -318,17 +318,30 @@ def test_a_browser_runs_and_fetches_nothing(tmp_path: Path) -> None:
         page = tmp_path / "page.html"
         made = whole(source_of([blocks_of(text) for text in texts]), "html")
         page.write_bytes(made.encode("utf-8", "replace"))
+        options = ["--headless", "--no-sandbox", "--disable-gpu", "--window-size=900,1200"]
         done = subprocess.run(
-            [chromium, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom", page.as_uri()],
+            [chromium, *options, "--dump-dom", page.as_uri()],
             capture_output=True,
             text=True,
             timeout=100,
             check=True,
         )
+        for number, name in enumerate(("dark", "light")):
+            scheme = f"--blink-settings=preferredColorScheme={number}"
+            shot = f"--screenshot={tmp_path / name}.png"
+            subprocess.run(
+                [chromium, *options, scheme, shot, page.as_uri()],
+                capture_output=True,
+                timeout=100,
+                check=True,
+            )
         server.shutdown()
     assert "<title>Title</title>" in done.stdout
     assert "<h1>Title</h1>" in done.stdout
     assert asked == []
+    dark, light = ((tmp_path / f"{name}.png").read_bytes() for name in ("dark", "light"))
+    assert dark.startswith(b"\x89PNG")
+    assert dark != light
 
 
 def test_image_data_is_checked_base64() -> None:

@@ -57,13 +57,15 @@ gap:.1rem 1rem;color:var(--muted);font-size:.875rem}dt{font-weight:600}dd{margin
 section{margin-top:2.5rem;border-top:1px solid var(--line)}
 h2.round{font-size:.875rem;font-weight:600;color:var(--muted)}
 .user{background:var(--panel);border-left:3px solid var(--accent);padding:.6rem 1rem;
-white-space:pre-wrap;border-radius:0 .3rem .3rem 0}
+white-space:pre-wrap;border-radius:0 .3rem .3rem 0;margin-bottom:.75rem}
+h1,h2,h3,p,li,td,th,dd,pre,summary,.user{unicode-bidi:plaintext}
 pre{background:var(--panel);padding:.75rem 1rem;overflow-x:auto;border-radius:.3rem;
 font-size:.8125rem;line-height:1.5;white-space:pre-wrap}
-code{font-family:ui-monospace,monospace;font-size:.875em}
+code{font-family:ui-monospace,monospace;font-size:.875em;background:var(--panel);
+padding:.1em .3em;border-radius:.2rem}pre code{font-size:1em;padding:0}
 details{margin:.35rem 0;border:1px solid var(--line);border-radius:.3rem;padding:.25rem .75rem}
 summary{cursor:pointer;font-size:.875rem}summary b{font-weight:600}
-.ok{color:var(--ok)}.error{color:var(--bad)}.muted,.commentary{color:var(--muted)}
+p.muted{font-size:.875rem}.ok{color:var(--ok)}.error{color:var(--bad)}.muted,.commentary{color:var(--muted)}
 .note{color:var(--muted);font-size:.875rem;border-left:3px solid var(--line);padding-left:.75rem}
 .note.error{color:var(--bad);border-color:var(--bad)}img{max-width:100%}
 table{border-collapse:collapse}td,th{border:1px solid var(--line);padding:.25rem .6rem}

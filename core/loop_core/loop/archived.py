@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from loop_core import fsio
-from loop_core.errors import LoopError, reason_of
+from loop_core.errors import LoopError, StorageFailed, reason_of
 from loop_core.loop.membership import parse_members
 from loop_core.loop.paths import ARCHIVE_FILE
 from loop_core.model import Problem, Stamp
@@ -24,10 +24,10 @@ class Archived:
         self._path = os.path.join(collection, ARCHIVE_FILE)
         self._stamp: Stamp | None = None
 
-    def refresh(self) -> None:
-        """Look at the file. One that is invalid keeps the membership last known."""
+    def refresh(self, folder: int) -> None:
+        """Look at the file in the open folder. An invalid one keeps the membership last known."""
         try:
-            stamp = fsio.stamp_of(self._path)
+            stamp = self._look(folder)
             if stamp is None:
                 self.members, self.problem = frozenset(), None
             elif stamp != self._stamp:
@@ -39,3 +39,11 @@ class Archived:
             self._stamp = None
             reason = f"archived or not is unknown: {safe_line(reason_of(error))}"
             self.problem = Problem(store=self._store, path=self._path, reason=reason)
+
+    def _look(self, folder: int) -> Stamp | None:
+        try:
+            return fsio.stamp_from(os.stat(ARCHIVE_FILE, dir_fd=folder))
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise StorageFailed(error, self._path) from error

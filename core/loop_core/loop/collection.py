@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator
 
 from loop_core.loop.archived import Archived
-from loop_core.loop.folder_listing import forms_of, list_folder
+from loop_core.loop.folder_listing import Lister, forms_of
 from loop_core.loop.folders import Folders
 from loop_core.loop.known import Place, Sessions
 from loop_core.loop.known_legacy import look_legacy
@@ -42,6 +42,7 @@ class Collection:
         self.only: set[str] | None = None  # directories that are sessions; None: all
         self.sessions = Sessions(place, folders, ours)
         self._archived = Archived(place.store, place.path)
+        self._lister = Lister()
         self._oddities: list[Problem] = []
         self._unpublished: set[str] = set()
         self._missed: dict[str, float] = {}  # since when a kept row has no file
@@ -91,15 +92,19 @@ class Collection:
     def scan(self, cancelled: Cancelled) -> Iterator[None]:
         """Look at everything; pauses every few hundred sessions."""
         try:
-            listed = list_folder(self.place.path, self.only)
             folder = open_folder(self.place.path)
         except OSError as error:
             self._failed(error)
             return
-        self._failure = None
-        self._oddities = [self._problem(*oddity) for oddity in listed.oddities]
         try:
-            self._archived.refresh()
+            try:
+                listed = self._lister.list(folder, self.only)
+            except OSError as error:
+                self._failed(error)
+                return
+            self._failure = None
+            self._oddities = [self._problem(*oddity) for oddity in listed.oddities]
+            self._archived.refresh(folder)
             self.sessions.begin(self._archived.members)
             missing: list[str] = []
             stems = list(listed.stems.items())
@@ -127,7 +132,7 @@ class Collection:
         try:
             self._oddities = [one for one in self._oddities if os.path.lexists(one.path)]
             before = self._archived.members
-            self._archived.refresh()
+            self._archived.refresh(folder)
             self.sessions.begin(self._archived.members)
             missing = []
             for stem in stems:

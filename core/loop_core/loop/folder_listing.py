@@ -3,32 +3,58 @@
 from __future__ import annotations
 
 import os
+import time
 
 from loop_core import fsio
 
-__all__ = ["Listed", "forms_of", "list_folder"]
+__all__ = ["Listed", "Lister", "forms_of"]
 
 #: A deletion of ours that a kill left; see `recovery`.
 OUR_DELETION = ".delete-loop-tui-"
 _OUR_DELETION = "what an interrupted deletion left; loop-tui purge with this path removes it"
 _LEFTOVER = "a temporary file another program left"
+#: Nanoseconds. A directory changed later than this before a look may change unnoticed after
+#: it: file systems count time in steps of up to two seconds.
+_STEADY_NS = 3 * 10**9
 
 
 class Listed:
     """`stems` maps a session's name to its forms: "d" a directory, "f" a version-2 file,
-    upper case where it is a link. `oddities` are (name, reason, kind of `Problem`).
+    upper case where it is a link. `oddities` are (name, reason, kind of `Problem`). `links`:
+    a name is a link, or could not be looked at.
     """
 
     def __init__(self) -> None:
         self.stems: dict[str, str] = {}
         self.oddities: list[tuple[str, str, str]] = []
+        self.links = False
 
 
-def list_folder(path: str, only: set[str] | None = None) -> Listed:
-    """List a folder; of its directories `only` those named. Raises OSError."""
+class Lister:
+    """Lists one folder again and again, and only when its names may have changed."""
+
+    def __init__(self) -> None:
+        self._listed = Listed()
+        self._only: set[str] | None = None
+        self._changed: tuple[int, ...] | None = None  # inode and times; None: list again
+
+    def list(self, folder: int, only: set[str] | None = None) -> Listed:
+        """What lies in an open folder; of its directories `only` those named. Raises OSError."""
+        status, now = os.fstat(folder), time.time_ns()
+        # The second time cannot be set back by whoever copies a folder with its times.
+        changed = (status.st_ino, status.st_mtime_ns, status.st_ctime_ns)
+        if changed != self._changed or only != self._only:
+            self._listed, self._only = _list(folder, only), only
+            # A link may lead elsewhere tomorrow without a change of the folder.
+            steady = now - max(changed[1:]) > _STEADY_NS and not self._listed.links
+            self._changed = changed if steady else None
+        return self._listed
+
+
+def _list(folder: int, only: set[str] | None) -> Listed:
     listed = Listed()
     stems = listed.stems
-    with os.scandir(path) as entries:
+    with os.scandir(folder) as entries:
         for entry in entries:
             name = entry.name
             try:
@@ -36,11 +62,14 @@ def list_folder(path: str, only: set[str] | None = None) -> Listed:
                     _hidden(name, listed)
                 elif entry.is_dir():
                     if only is None or name in only:
-                        form = "D" if entry.is_symlink() else "d"
+                        form = "d"
+                        if entry.is_symlink():
+                            form, listed.links = "D", True
                         stems[name] = form + stems[name] if name in stems else form
                 else:
                     _file(entry, listed)
             except OSError as error:
+                listed.links = True
                 listed.oddities.append(
                     (name, f"cannot be looked at: {error.strerror}", "unreadable")
                 )
@@ -49,15 +78,17 @@ def list_folder(path: str, only: set[str] | None = None) -> Listed:
 
 def _file(entry: os.DirEntry[str], listed: Listed) -> None:
     name = entry.name
+    linked = entry.is_symlink()
+    listed.links = listed.links or linked
     if name.endswith(".jsonl"):
         if entry.is_file():
-            form = "F" if entry.is_symlink() else "f"
+            form = "F" if linked else "f"
             listed.stems[name[:-6]] = listed.stems.get(name[:-6], "") + form
         else:
             listed.oddities.append((name, "not a regular file", "unreadable"))
     elif name.endswith(".tmp"):
         listed.oddities.append((name, _LEFTOVER, "leftover"))
-    elif entry.is_symlink() and not entry.is_file():
+    elif linked and not entry.is_file():
         listed.oddities.append((name, "a symbolic link that leads nowhere", "unreadable"))
 
 

@@ -11,6 +11,7 @@ import hashlib
 import os
 import stat
 import threading
+import time
 from typing import Any, NamedTuple
 
 from loop_core import fsio
@@ -26,14 +27,20 @@ __all__ = ["Folder", "Folders", "read_names"]
 _NAMES_LIMIT = 4 << 20
 #: Seconds a network mount may take to say whether a folder is there.
 _PATIENCE = 1.0
+#: Seconds for which the table of mounts is taken to be as it was.
+_MOUNTS = 5.0
 
 
 class Folder(NamedTuple):
-    """A working directory: its real path, its hash, and whether it is gone."""
+    """A working directory: its real path, its hash, and whether it is gone.
+
+    `identity` is its device and inode, None for one that is gone.
+    """
 
     real: str
     digest: str
     missing: bool
+    identity: tuple[int, int] | None = None
 
 
 class Folders:
@@ -44,14 +51,18 @@ class Folders:
         self.projects: dict[str, Project] = {}
         self._names: dict[str, str] = {}
         self._seen: dict[str, Folder] = {}
+        self._resolved: dict[str, Folder] = {}  # as last seen in any scan
         self._places: dict[tuple[str, str], tuple[str, bool]] = {}
         self._mounts = Mounts()
+        self._mounts_due = time.monotonic() + _MOUNTS
 
     def look_again(self) -> None:
         """Forget which directories exist; projects keep their keys."""
         self._seen = {}
         self._places = {}
-        self._mounts = Mounts()
+        if time.monotonic() >= self._mounts_due:
+            self._mounts = Mounts()
+            self._mounts_due = time.monotonic() + _MOUNTS
 
     def rename(self, names: dict[str, str]) -> None:
         """Use these names of directories from now on, for projects already made too."""
@@ -66,8 +77,13 @@ class Folders:
         found = self._seen.get(cwd)
         if found is None:
             mount = self._mounts.of(cwd) if self._mounts.any_remote else None
-            look = _look_with_patience if mount is not None and mount.remote else _look
-            found = self._seen[cwd] = look(cwd)
+            if mount is not None and mount.remote:
+                found = _look_with_patience(cwd)
+            else:
+                before = self._resolved.get(cwd)
+                # Resolving a path costs ten times as much as seeing that it is the same.
+                found = before if before is not None and _is_same(cwd, before) else _look(cwd)
+            self._seen[cwd] = self._resolved[cwd] = found
         return found
 
     def place_of(self, cwd: str, collection: str, *, named: bool) -> tuple[str, bool]:
@@ -120,20 +136,38 @@ class Folders:
         )
 
 
+def _identity(cwd: str) -> tuple[int, int] | None:
+    """Device and inode of a directory; None when it is none. ValueError: it cannot be one."""
+    path = os_path(cwd)
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return (found.st_dev, found.st_ino) if stat.S_ISDIR(found.st_mode) else None
+
+
+def _is_same(cwd: str, before: Folder) -> bool:
+    try:
+        same = _identity(cwd) == before.identity
+        # Through a link, the real path has to lead to the same directory still.
+        return same and (before.real == cwd or _identity(before.real) == before.identity)
+    except ValueError:
+        return before.identity is None
+
+
 def _look(cwd: str) -> Folder:
     try:
         path = os_path(cwd)
-        missing = not stat.S_ISDIR(os.stat(path).st_mode)
+        identity = _identity(cwd)
     except ValueError:
         return Folder(cwd, "", missing=True)
-    except OSError:
-        missing = True
+    missing = identity is None
     # Loop hashes the real path; a directory that is gone was stored in that form.
     real = cwd if missing else os.fsdecode(os.path.realpath(path))
     try:
-        return Folder(real, workspace_hash(cwd), missing)
+        return Folder(real, workspace_hash(cwd), missing, identity)
     except (OSError, ValueError, LoopError):
-        return Folder(real, "", missing)
+        return Folder(real, "", missing, identity)
 
 
 def _look_with_patience(cwd: str) -> Folder:

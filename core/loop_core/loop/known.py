@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import suppress
 from typing import NamedTuple
 
 import msgspec
@@ -77,12 +78,10 @@ class Sessions:
         self.now_ms = time.time_ns() // 1_000_000
         self.traced = frozenset()
         self.places = {}
-        if self.place.traces is not None and os.path.isdir(self.place.traces):
-            try:
+        if self.place.traces is not None:
+            # Traces that are not there, or unreadable, say nothing about who is running.
+            with suppress(OSError):
                 self.traced = frozenset(os.listdir(self.place.traces))
-            except OSError:
-                # Unreadable traces say nothing about who is running.
-                return
 
     # --- version 3
 

@@ -202,9 +202,7 @@ class Scanner:
 
     def _sessions_among(self, names: list[str]) -> set[str]:
         """Session directories that lie where collections are expected."""
-        return {
-            name for name in names if os.path.lexists(os.path.join(self.sessions, name, META_FILE))
-        }
+        return {name for name in names if os.path.lexists(f"{self.sessions}/{name}/{META_FILE}")}
 
     def _add(self, path: str, ref: str, *, named: bool, only: set[str] | None = None) -> None:
         collection = self.collections.get(path)

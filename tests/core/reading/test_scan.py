@@ -13,7 +13,9 @@ from typing import Any
 
 import pytest
 
-from loop_core.loop import collection
+from loop_core.loop import collection, folder_listing
+from loop_core.loop.folders import Folders
+from loop_core.loop.paths import workspace_hash
 from loop_core.loop.store import LoopStore
 from loop_core.model import StoreScan
 
@@ -256,20 +258,14 @@ def test_refusals_of_the_system_are_marked_and_stop_nothing(
     other = disk.v3([kit.user("c")], cwd=disk.cwd("other"))
     store = disk.store()
     kit.scanned(store)
-    real_open, real_scandir = os.open, os.scandir
+    real_open = os.open
 
     def refusing_open(path: Any, *args: Any, **more: Any) -> int:
-        if str(path).startswith(locked.parent.name):
+        if str(path).startswith(locked.parent.name) or path == str(other.parent.parent):
             raise PermissionError(13, "Permission denied", path)
         return real_open(path, *args, **more)
 
-    def refusing_scandir(path: Any) -> Any:
-        if path == str(other.parent.parent):
-            raise PermissionError(13, "Permission denied", path)
-        return real_scandir(path)
-
     monkeypatch.setattr(os, "open", refusing_open)
-    monkeypatch.setattr(os, "scandir", refusing_scandir)
     scan = kit.scanned(disk.store())
     rows = {row.path: row for row in scan.rows}
     assert "Permission denied" in (rows[str(locked)].problem or "")
@@ -526,6 +522,70 @@ def test_a_link_to_what_is_listed_anyway_is_followed_once(disk: Any, kit: Any) -
     scan = kit.scanned(disk.store())
     assert sorted(row.title for row in scan.rows) == ["a", "b"]
     assert scan.problems == ()
+
+
+@pytest.mark.parametrize("steady", [True, False])
+def test_a_folder_is_listed_again_when_its_names_may_have_changed(
+    disk: Any, kit: Any, monkeypatch: pytest.MonkeyPatch, steady: bool
+) -> None:
+    """A change within the clock's step of a look cannot be told from none."""
+    first = disk.v3([kit.user("a")])
+    listed: list[int] = []
+    real = folder_listing._list
+
+    def counted(folder: int, only: set[str] | None) -> Any:
+        listed.append(folder)
+        return real(folder, only)
+
+    monkeypatch.setattr(folder_listing, "_list", counted)
+    if steady:
+        monkeypatch.setattr(folder_listing, "_STEADY_NS", -1)
+    store = disk.store()
+    for _ in range(3):
+        assert len(kit.scanned(store).rows) == 1
+    assert len(listed) == (1 if steady else 3)
+    disk.v3([kit.user("b")])
+    assert len(kit.scanned(store).rows) == 2
+    shutil.rmtree(first.parent)
+    assert len(kit.scanned(store).rows) == 1
+    outside = disk.base / "outside"
+    outside.mkdir()
+    link = first.parent.parent / disk.new_id()
+    link.symlink_to(outside, target_is_directory=True)
+    assert [problem.kind for problem in kit.scanned(store).problems] == ["unpublished"]
+    outside.rmdir()
+    assert [problem.kind for problem in kit.scanned(store).problems] == ["unreadable"]
+
+
+def test_a_working_directory_that_changes_is_resolved_again(disk: Any) -> None:
+    one, two = disk.cwd("one"), disk.cwd("two")
+    link = disk.base / "link"
+    known = Folders("store")
+    seen = []
+    for target in (one, one, None, two, two):
+        link.unlink(missing_ok=True)
+        if target is not None:
+            link.symlink_to(target)
+        known.look_again()
+        seen.append(known.folder(str(link)))
+    assert [(found.real, found.missing) for found in seen] == [
+        (str(one), False),
+        (str(one), False),
+        (str(link), True),
+        (str(two), False),
+        (str(two), False),
+    ]
+    assert [found.digest == workspace_hash(link) for found in seen] == [
+        False,
+        False,
+        False,
+        True,
+        True,
+    ]
+    assert seen[0].digest == workspace_hash(one)
+    known.look_again()
+    two.rmdir()
+    assert known.folder(str(link)).missing
 
 
 def test_a_folder_on_a_dead_mount_does_not_hold_the_scan(

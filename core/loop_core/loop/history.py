@@ -1,7 +1,7 @@
 """Pages of a history, read from the bytes of that page alone (S0 "History pages").
 
 `Range` says where the messages of a session lie; `read_lines` reads consecutive rounds of it
-through a `RoundIndex` and checks that index on the way (loop-format, "Our decisions" 9), so a
+through a `RoundIndex`, which is checked on the way (loop-format, "Our decisions" 9), so a
 lying index is found out before its page is used. `read_rounds` is the strict form for
 `SessionManager.read_history`; the browser's tolerant form is `pages`.
 """
@@ -9,14 +9,14 @@ lying index is found out before its page is used. `read_rounds` is the strict fo
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
 
 from loop_core import fsio
 from loop_core.errors import InvalidSession, StorageFailed
-from loop_core.loop.lines import MAX_LINE, is_user_line
+from loop_core.loop.lines import MAX_LINE, begins_round
 from loop_core.loop.round_scan import build
 from loop_core.loop.rounds import RoundIndex, Window, decode_index, window
 
@@ -28,6 +28,7 @@ __all__ = [
     "IndexMismatch",
     "Range",
     "RoundPage",
+    "check_rounds",
     "iter_lines",
     "read_exactly",
     "read_lines",
@@ -108,6 +109,7 @@ def read_rounds(
 
 def _page(fd: int, where: Range, index: RoundIndex, view: Window, *, rebuilt: bool) -> RoundPage:
     lines = read_lines(fd, where, index, view.first, view.last)
+    check_rounds(map(begins_round, lines), index, view.first, view.last)
     return RoundPage(lines, view.start, view.end, index.total, index, rebuilt)
 
 
@@ -139,10 +141,9 @@ def read_lines(
     """The lines of rounds [first, last), without their line feeds.
 
     Reads those bytes and the one before them. Raises IndexMismatch unless a line begins
-    there, user messages are exactly where the index says, and the lines are as many; none of
-    that with `checked` False.
+    there and the lines are as many as the index says; not with `checked` False.
     """
-    begin, end = index.span(first, last)[2:]
+    start, stop, begin, end = index.span(first, last)
     lead = 1 if begin else 0
     data = read_exactly(fd, where.base + begin - lead, end - begin + lead)
     if checked and (len(data) < end - begin + lead or (lead and data[0] != 0x0A)):
@@ -152,23 +153,19 @@ def read_lines(
         lines.pop()
     elif checked and end != index.length:
         raise IndexMismatch
-    if checked:
-        check_lines(lines, index, first, last)
+    if checked and len(lines) != stop - start:
+        raise IndexMismatch
     return lines
 
 
-def check_lines(lines: list[bytes], index: RoundIndex, first: int, last: int) -> None:
-    """Raise IndexMismatch unless `lines` are what `index` says of rounds [first, last)."""
-    start, end = index.span(first, last)[:2]
-    if len(lines) != end - start:
-        raise IndexMismatch
+def check_rounds(begins: Iterable[bool], index: RoundIndex, first: int, last: int) -> None:
+    """Raise IndexMismatch unless rounds begin at just those lines where `index` says.
+
+    `begins` tells it of each line of rounds [first, last).
+    """
     listed = set(index.messages[max(first, 0) : last])
-    # A line without the word begins no round; see `rounds`.
-    for at, line in enumerate(lines, start):
-        if at in listed:
-            if not is_user_line(line):
-                raise IndexMismatch
-        elif (b'"user"' in line or b"\\u00" in line) and is_user_line(line):
+    for at, begin in enumerate(begins, index.span(first, last)[0]):
+        if begin is not (at in listed):
             raise IndexMismatch
 
 

@@ -14,12 +14,13 @@ from typing import Any, NamedTuple
 from loop_core.errors import InvalidArgument, SessionNotFound
 from loop_core.loop.history import (
     Range,
+    check_rounds,
     iter_lines,
     read_exactly,
     read_lines,
     stored_index,
 )
-from loop_core.loop.lines import decode_line
+from loop_core.loop.lines import decode_line, is_user_value
 from loop_core.loop.round_cache import RoundCache
 from loop_core.loop.round_scan import build
 from loop_core.loop.rounds import RoundIndex
@@ -57,8 +58,9 @@ class Content(NamedTuple):
 
 
 class Chapter(NamedTuple):
-    """Lines of consecutive rounds: [first, last), messages [start, end).
+    """The lines of consecutive rounds: [first, last), messages [start, end).
 
+    `values` are the JSON values of each line by the number of its message.
     `left_out` is (messages, bytes, first message after them) of an oversized round.
     """
 
@@ -66,7 +68,7 @@ class Chapter(NamedTuple):
     last: int
     start: int
     end: int
-    lines: list[tuple[int, bytes]]
+    values: list[tuple[int, list[Any]]]
     size: int
     left_out: tuple[int, int, int] | None = None
 
@@ -236,11 +238,14 @@ class Book:
             if stop - begin > ROUND_BUDGET:
                 return self._read_ends(fd, content.where, first, last)
             lines = read_lines(fd, content.where, index, first, last, checked=checked)
+            values = [(at, self.values(at, line)) for at, line in enumerate(lines, start)]
+            if checked:
+                begins = (any(map(is_user_value, found)) for _, found in values)
+                check_rounds(begins, index, first, last)
             self.read_bytes = stop - begin
             if last >= len(index) and lines:
                 self._note_tail(lines[-1][-_SAMPLE:] + b"\n")
-            numbered = list(enumerate(lines, start))
-            return Chapter(first, last, start, end, numbered, stop - begin)
+            return Chapter(first, last, start, end, values, stop - begin)
 
     def _read_ends(self, fd: int, where: Range, first: int, last: int) -> Chapter:
         """The first and the last lines of rounds too large to read whole."""
@@ -258,7 +263,8 @@ class Book:
         lines = list(enumerate(head, start)) + list(enumerate(tail, resumed))
         shown = sum(len(line) + 1 for _, line in lines)
         left_out = (resumed - start - len(head), stop - begin - shown, resumed)
-        return Chapter(first, last, start, end, lines, stop - begin, left_out)
+        values = [(at, self.values(at, line)) for at, line in lines]
+        return Chapter(first, last, start, end, values, stop - begin, left_out)
 
     def values(self, message: int, line: bytes) -> list[Any]:
         """The JSON values of a line; what is wrong with it is remembered as damage."""

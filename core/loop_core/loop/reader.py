@@ -25,7 +25,7 @@ from loop_core.jsonvalue import JsonSyntaxError, loads
 from loop_core.loop.blocks import HeaderNotes, Message, make_round
 from loop_core.loop.envelope import parse_envelope
 from loop_core.loop.history import IndexMismatch, Range, iter_lines
-from loop_core.loop.lines import is_user_line, is_user_value
+from loop_core.loop.lines import begins_round, is_user_value
 from loop_core.loop.pages import Book, Chapter, Content
 from loop_core.loop.paths import MESSAGES_FILE
 from loop_core.loop.probe import end_of_text, is_gone, read_first_line
@@ -196,9 +196,6 @@ class Reader:
         """One page as stored values."""
         with self._following(path, never_cancelled) as (book, fd, opened):
             chapter = self._chapter(book, fd, (before, None, rounds), never_cancelled)
-            messages: list[Any] = []
-            for at, line in chapter.lines:
-                messages += book.values(at, line)
             return RawPage(
                 path=path,
                 revision=opened.generation or book.revision,
@@ -208,7 +205,7 @@ class Reader:
                 first_round=chapter.first,
                 last_round=max(chapter.last - 1, 0),
                 total_rounds=len(book.index),
-                messages=tuple(messages),
+                messages=tuple(value for _, values in chapter.values for value in values),
                 damage=book.all_damage(),
             )
 
@@ -268,7 +265,7 @@ class Reader:
                         values = book.values(at, line)
                     round_ += any(map(is_user_value, values))
                     yield Walked(at, values, round_, len(line))
-                elif (b'"user"' in line or b"\\u00" in line) and is_user_line(line):
+                elif begins_round(line):
                     round_ += 1
         except OSError as error:
             raise StorageFailed(error, where.path) from error
@@ -290,12 +287,12 @@ def _rounds(book: Book, chapter: Chapter, notes: HeaderNotes, running: bool) -> 
     if chapter.last >= len(index):
         ends[-1] = (0, index.total, index.length)
     made: list[Round] = []
-    lines = iter(chapter.lines)
+    lines = iter(chapter.values)
     line = next(lines, None)
     for (number, start, begin), (_, end, stop) in zip(bounds, ends, strict=True):
         messages: list[Message] = []
         while line is not None and line[0] < end:
-            messages += [Message(line[0], value) for value in book.values(*line)]
+            messages += [Message(line[0], value) for value in line[1]]
             line = next(lines, None)
         made.append(
             make_round(

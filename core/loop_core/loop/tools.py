@@ -100,11 +100,23 @@ def result_alone(result: dict[str, Any], message: int) -> ToolBlock:
 
 def pretty(value: Any) -> str:
     """A JSON value with an indent of 2, sanitized."""
-    raw = dumps(value)
+    raw = _plain_json(value) or dumps(value)
     # Nested deeper than the formatter goes: compact is still complete.
     with suppress(msgspec.DecodeError, RecursionError):
         raw = msgspec.json.format(raw, indent=2)
     return safe(raw.decode("utf-8", "replace"))
+
+
+def _plain_json(value: Any) -> bytes | None:
+    """What `dumps` gives, for an object of texts: the arguments of most calls."""
+    if type(value) is not dict or any(type(item) is not str for item in value.values()):
+        return None
+    if any(key[:1].isdigit() for key in value):
+        return None  # JavaScript sorts such keys
+    try:
+        return msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        return None
 
 
 def _string(value: Any) -> str:

@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loop_core.jsonvalue import loads
+from loop_core.jsonvalue import dumps, loads
 from loop_core.loop.attachments import parse_attachment
 from loop_core.loop.blocks import HeaderNotes, Message, make_round
 from loop_core.loop.lines import decode_line
+from loop_core.loop.tools import _plain_json
 from loop_core.model import (
     AttachmentBlock,
     ImageBlock,
@@ -260,3 +261,14 @@ def test_extreme_lines_do_not_raise() -> None:
     assert decode_line(b"[" * 200_000)[0] == []
     assert len(decode_line(b'{"n":' + b"9" * 5000 + b"}")[0]) == 1
     assert decode_line(b'{"n":NaN}')[0] == []
+
+
+@given(st.dictionaries(st.text(max_size=8), st.text() | st.just("\ud800\x1b\x7f"), max_size=4))
+def test_arguments_of_texts_are_written_as_any_others(arguments: dict[str, str]) -> None:
+    assert _plain_json(arguments) in (None, dumps(arguments))
+
+
+def test_arguments_that_need_care_are_written_with_care() -> None:
+    assert _plain_json({"command": 'ls "é"\n'}) == b'{"command":"ls \\"\xc3\xa9\\"\\n"}'
+    for careful in ({"1": "a"}, {"a": 1.0}, {"a": "\ud800"}, {"\udfff": "a"}, ["a"], "a", None):
+        assert _plain_json(careful) is None

@@ -185,16 +185,17 @@ class BrowserScreen(Screen[None]):
 
     # --- commands
 
-    def action_command(self, name: str) -> None:
-        """Run a command of the table, or say why it cannot run now."""
+    async def action_command(self, name: str) -> None:
+        """A key of the table was pressed."""
         self.keyboard.run(name)
+        await self.keyboard.breathe()
 
     def on_key(self, event: events.Key) -> None:
         self.keyboard.pressed(event)
 
     @on(FooterBar.Pressed)
     def _footer_pressed(self, event: FooterBar.Pressed) -> None:
-        self.action_command(event.command)
+        self.keyboard.run(event.command)
 
     @on(ViewStrip.Picked)
     def _view_picked(self, event: ViewStrip.Picked) -> None:
@@ -227,9 +228,9 @@ class BrowserScreen(Screen[None]):
     def _chosen(self, event: LineList.Chosen) -> None:
         event.stop()
         if event.sender is self.session_list:
-            self.action_command("open")
+            self.keyboard.run("open")
         elif event.sender is self.project_list:
-            self.action_command("projects.open")
+            self.keyboard.run("projects.open")
 
     # --- telling, showing
 

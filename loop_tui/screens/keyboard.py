@@ -6,6 +6,7 @@ run where its row says it is off (keys.md section 3).
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
@@ -23,6 +24,7 @@ __all__ = ["Handler", "Keyboard"]
 
 Handler = Callable[[Context], None]
 
+BREATH_S = 0.008
 GUARD_S = 0.3  # so long after something closed, `q` does not quit
 
 
@@ -33,6 +35,7 @@ class Keyboard:
         self.screen = screen
         self.handlers = dict(handlers)
         self.last_key = 0.0  # monotonic; 0.0 when none was pressed yet
+        self._breath = 0.0
         self._closed_at = 0.0
         self._refusal: Toast | None = None
 
@@ -83,6 +86,13 @@ class Keyboard:
     def touch(self) -> None:
         """Somebody is at the keys."""
         self.last_key = time.monotonic()
+
+    async def breathe(self) -> None:
+        """Let the loop come round between keys of a burst, so that frames are drawn and other
+        messages heard; without it hundreds of waiting keys would be one long step."""
+        if time.monotonic() - self._breath > BREATH_S:
+            await asyncio.sleep(0)
+            self._breath = time.monotonic()
 
     # --- a key typed twice in a hurry
 

@@ -100,7 +100,7 @@ class Windows:
             screen.places.reveal(entry.target)
             screen.places.go("sessions")
         elif entry.kind == "command" and entry.target in BY_ID:
-            screen.action_command(str(entry.target))
+            screen.keyboard.run(str(entry.target))
         else:
             browse = screen.browse
             if entry.kind == "view":

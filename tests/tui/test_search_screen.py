@@ -335,7 +335,7 @@ async def test_reclaim_shows_what_it_frees_and_why(tmp_path: Path) -> None:
         os.utime(path, (long_ago, long_ago))
     options = Options(agent_dir=str(base / "loop"), no_craft=True, base=str(tmp_path / "own"))
     async with browser(options) as d:
-        d.app.browser.action_command("reclaim")
+        d.app.browser.keyboard.run("reclaim")
         await d.until(lambda: isinstance(d.app.screen, ConfirmDialog))
         await d.pilot.pause(0.3)
         assert human_size(len(old)) in d.text()
@@ -347,7 +347,7 @@ async def test_reclaim_shows_what_it_frees_and_why(tmp_path: Path) -> None:
         await d.pilot.press("y")
         await d.until(lambda: d.toast.startswith("Freed ") and "not done" not in d.toast)
         assert messages.stat().st_size == value["bytes"]
-        d.app.browser.action_command("reclaim")
+        d.app.browser.keyboard.run("reclaim")
         await d.until(lambda: "Nothing to free" in d.toast)
 
 
@@ -355,7 +355,7 @@ async def test_read_only_searches_and_exports_but_frees_nothing(
     options: Options, no_job: None
 ) -> None:
     async with browser(options, read_only=True) as d:
-        d.app.browser.action_command("reclaim")
+        d.app.browser.keyboard.run("reclaim")
         await d.pilot.pause()
         assert "--read-only" in d.toast
         await d.search("lock")

@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 
 def configure(parser: ArgumentParser) -> None:
-    parser.add_argument("sessions", metavar="SESSION", nargs="*", help="default: every session")
+    # `sessions` is what the option --sessions fills.
+    parser.add_argument(
+        "sessions_named", metavar="SESSION", nargs="*", help="default: every session"
+    )
     parser.add_argument("--dry-run", action="store_true", help="only say what would be freed")
     parser.add_argument(
         "--in-place",
@@ -28,7 +31,7 @@ def configure(parser: ArgumentParser) -> None:
 def run(context: Context, arguments: Namespace) -> int:
     from loop_core.errors import LoopError
 
-    rows, status = _rows(context, arguments.sessions)
+    rows, status = _rows(context, arguments.sessions_named)
     plans: list[tuple[SessionRow, Reclaimable]] = []
     for row in rows:
         try:
@@ -37,7 +40,7 @@ def run(context: Context, arguments: Namespace) -> int:
             context.output.error(str(error))
             status = 1
             continue
-        if arguments.sessions or plan.freed or plan.refused or plan.backup_refused:
+        if arguments.sessions_named or plan.freed or plan.refused or plan.backup_refused:
             plans.append((row, plan))
     if not arguments.dry_run and not _agreed(context, arguments, [plan for _, plan in plans]):
         return 1
@@ -77,12 +80,12 @@ def _one(context: Context, arguments: Namespace, row: SessionRow, plan: Reclaima
             before, after = context.service.reclaim(row.key, plan, in_place=in_place)
         except LoopError as error:
             after, note, status = before, reason_of(error), 1
-    if plan.refused is not None and arguments.sessions:
+    if plan.refused is not None and arguments.sessions_named:
         status = 1
     note = note or plan.backup_refused
     if arguments.json:
-        fault = {} if note is None else {"error": note}
-        context.output.json({"path": plan.path, "before": before, "after": after, **fault})
+        found = {"path": plan.path, "before": before, "after": after, "error": note}
+        context.output.json(found)
     else:
         said = "" if note is None else f"  ({note})"
         context.output.line(f"{human_size(before - after):>9}  {plan.path}{said}")

@@ -41,6 +41,14 @@ def test_repeatable_options_add_up_and_later_ones_win() -> None:
     assert parse(["list"]).sessions is None
 
 
+def test_no_argument_of_a_command_is_taken_for_a_shared_option() -> None:
+    shared = {flag.removeprefix("--").replace("-", "_") for flag, _ in SHARED}
+    for command in commands():
+        parser = ArgumentParser()
+        command.configure(parser)
+        assert not shared & {action.dest for action in parser._actions}, command.name
+
+
 @pytest.mark.parametrize(
     "argv",
     [

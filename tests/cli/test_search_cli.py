@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import stat
 import subprocess
 import sys
 import time
 from collections.abc import Callable
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -140,38 +138,15 @@ def test_nothing_loads_the_engine_until_a_search() -> None:
     assert done.stdout.split() == ["False", "False"]
 
 
-def test_search_into_a_closed_pipe(shared_demo: Path) -> None:
-    line = (
-        f"{shlex.quote(sys.executable)} -m loop_tui search the --json"
-        f" --agent-dir {shlex.quote(str(shared_demo / 'loop'))} --no-craft | head -n 1"
-    )
-    done = subprocess.run(
-        ["bash", "-c", f"set -o pipefail; {line}"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert json.loads(done.stdout)["snippet"]
-    assert "Traceback" not in done.stderr
-
-
 def session_of(run: Run, demo: Path) -> str:
     rows = run("list", "--json", on=demo).objects
     return str(next(o["id"] for o in rows if o["source"] == "loop" and o["messageCount"]))
 
 
-class Tags(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__()
-        self.seen: set[str] = set()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.seen.add(tag)
-
-
 @pytest.mark.parametrize("form", ["md", "html", "json"])
-def test_every_session_of_both_sources_exports(run: Run, shared_demo: Path, form: str) -> None:
+def test_every_session_of_both_sources_exports(
+    run: Run, shared_demo: Path, form: str, inspected: Callable[[str], Any]
+) -> None:
     rows = [o for o in run("list", "--json", on=shared_demo).objects if not o["problem"]]
     picked = [*rows[:3], *[o for o in rows if o["source"] == "craft"][:3]]
     for one in picked:
@@ -183,10 +158,7 @@ def test_every_session_of_both_sources_exports(run: Run, shared_demo: Path, form
             if one["messageCount"] is not None:
                 assert len(value["messages"]) == one["messageCount"]
         elif form == "html":
-            tags = Tags()
-            tags.feed(done.out)
-            assert {"section", "h1"} <= tags.seen
-            assert "script" not in tags.seen
+            assert one["title"] in "".join(inspected(done.out).text)
         else:
             assert done.out.startswith("# ")
 
@@ -217,15 +189,6 @@ def test_a_file_is_not_overwritten_without_asking(
     assert os.listdir(tmp_path) == ["out.html"]
     missing = run("export", session, "-o", str(tmp_path / "no" / "x.md"), on=shared_demo)
     assert missing.status == 1
-
-
-def test_the_hostile_store_exports_quietly(run: Run, hostile: Path) -> None:
-    for one in run("list", "--json", on=hostile).objects[:40]:
-        done = run("export", one["path"], "--format", "html", on=hostile)
-        assert "Traceback" not in done.err
-        tags = Tags()
-        tags.feed(done.out)
-        assert not tags.seen & {"script", "iframe", "object", "embed", "form", "link", "base"}
 
 
 def spoiled(demo: Path) -> tuple[Path, int]:

@@ -185,6 +185,7 @@ class Triage:
             or screen.read_only
             or not screen.settings.auto_read
             or (row.source == "craft" and row.owner_live)
+            or (row.linked and row.form != "loop2")  # not written through a linked directory
         ):
             return
         service = screen.service

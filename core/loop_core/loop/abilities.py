@@ -2,31 +2,43 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from loop_core.errors import Refused
 from loop_core.loop.paths import is_session_id
 from loop_core.loop.traces import owner_of
 from loop_core.model import Capabilities, SessionRow
 from loop_core.sanitize import safe_line
 
-__all__ = ["capabilities", "resume_command"]
+__all__ = ["Away", "capabilities", "resume_command"]
 
 
-def capabilities(row: SessionRow, traces: str | None, *, read_only: bool) -> Capabilities:
+class Away(NamedTuple):
+    """Why nothing is written where a session lies (`location.away`): None where it may be."""
+
+    session: str | None  # its metadata
+    collection: str | None  # archive.json, and the session as a whole
+
+
+def capabilities(
+    row: SessionRow, traces: str | None, away: Away, *, read_only: bool
+) -> Capabilities:
     """The reasons, one line each, why something cannot be done; None where it can."""
     blocked = None
     if row.trashed_ms is not None:
         blocked = "it is in the trash"
     if read_only:
         blocked = "the program runs read-only"
-    header = blocked or _header_problem(row)
+    header = blocked or away.session or _header_problem(row)
+    whole = blocked or away.collection
     owner = None if blocked or traces is None else owner_of(traces)
     return Capabilities(
         pin=header,
-        archive=blocked or (None if is_session_id(row.id) else "its id is not one of Loop's"),
+        archive=whole or (None if is_session_id(row.id) else "its id is not one of Loop's"),
         read=header or ("it has no messages" if row.size == 0 else None),
         rename=header,
         status="Loop sessions have no status",
-        trash=blocked or (None if owner is None else f"in use: {safe_line(owner)}"),
+        trash=whole or (None if owner is None else f"in use: {safe_line(owner)}"),
         resume=_resume_problem(row),
     )
 

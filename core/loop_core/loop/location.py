@@ -7,7 +7,7 @@ import os
 from loop_core.model import WatchRoot
 from loop_core.sanitize import safe_line
 
-__all__ = ["default_traces", "holds_sessions", "label_of", "watch_roots"]
+__all__ = ["away", "default_traces", "holds_sessions", "label_of", "watch_roots"]
 
 
 def holds_sessions(root: str) -> bool:
@@ -33,6 +33,20 @@ def default_traces(root: str, *, agent: bool) -> str | None:
     # A collection in its usual place below an agent directory.
     parent, name = os.path.split(os.path.dirname(root))
     return os.path.join(parent, "traces") if name == "sessions" else None
+
+
+def away(folder: str, *store: str) -> str | None:
+    """Why nothing is written in `folder`: a link leads from the store to another place.
+
+    Only a file may be linked there (loop-format "Our decisions" 12); whole directories belong
+    to whoever keeps them. None when the folder lies in one of the folders `store`, which may
+    be links themselves.
+    """
+    real = os.path.realpath(folder)
+    for inside in map(os.path.realpath, store):
+        if real == inside or real.startswith(inside.rstrip(os.sep) + os.sep):
+            return None
+    return f"a symbolic link leads out of the store, to {safe_line(real)}; change it there"
 
 
 def label_of(root: str) -> str:

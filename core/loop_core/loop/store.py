@@ -15,12 +15,20 @@ from typing import Any
 
 import platformdirs
 
-from loop_core.errors import InvalidArgument, LoopError, ReadOnly, Refused, SessionNotFound
+from loop_core.errors import (
+    InvalidArgument,
+    LoopError,
+    ReadOnly,
+    Refused,
+    SessionNotFound,
+    reason_of,
+)
 from loop_core.loop import changes, location
-from loop_core.loop.abilities import capabilities, resume_command
+from loop_core.loop.abilities import Away, capabilities, resume_command
 from loop_core.loop.details import details_of
 from loop_core.loop.finding import find
 from loop_core.loop.membership import set_members
+from loop_core.loop.paths import ARCHIVE_FILE
 from loop_core.loop.reader import Reader, open_session
 from loop_core.loop.reclaim import Reclaimable, plan_reclaim, reclaim, recover_reclaim
 from loop_core.loop.recovery import recover_collection
@@ -236,7 +244,18 @@ class LoopStore:
     # --- what can be done
 
     def capabilities(self, row: SessionRow) -> Capabilities:
-        return capabilities(row, self._scanner.traces_of(row), read_only=self.read_only)
+        away = Away(None, None) if row.trashed_ms is not None else self._away(row)
+        return capabilities(row, self._scanner.traces_of(row), away, read_only=self.read_only)
+
+    def _away(self, row: SessionRow) -> Away:
+        """Whether links lead out of the store, to where the session or its collection is."""
+        folder = os.path.dirname(row.path)
+        collection = self._scanner.collection_of(row)
+        whole = self._away_from(collection)
+        return Away(whole if folder == collection else self._away_from(folder), whole)
+
+    def _away_from(self, folder: str) -> str | None:
+        return location.away(folder, self._root, self._scanner.sessions)
 
     def resume_command(self, row: SessionRow) -> tuple[list[str], str]:
         return resume_command(row)
@@ -245,13 +264,16 @@ class LoopStore:
 
     def plan(self, key: SessionKey, intent: Intent) -> Change:
         row = self._now(key)
-        return changes.plan(row, intent, self._scanner.collection_of(row))
+        change = changes.plan(row, intent, self._scanner.collection_of(row))
+        self._require_inside(row, change)
+        return change
 
     def perform(self, change: Change) -> SessionRow:
         self._require_writable()
         row = self._now(change.key)
         if row.id != change.id:
             raise Refused("another session is stored there now", row.path)
+        self._require_inside(row, change)
         written = changes.perform(change, row, self._scanner.collection_of(row))
         if written is not None:
             self._scanner.ours.note(row, written)
@@ -261,11 +283,14 @@ class LoopStore:
         """What moves. A trace lock cannot be forced (loop-format, "Our decisions" 10)."""
         self._require_writable()
         row = self._now(key)
+        collection = self._scanner.collection_of(row)
+        if reason := self._away_from(collection):
+            raise Refused(reason, row.path)
         project = self._scanner.folders.projects.get(row.project)
         return plan_trash(
             row,
             trash_dir=self._scanner.trash_dir,
-            collection=self._scanner.collection_of(row),
+            collection=collection,
             traces=self._scanner.traces_of(row),
             project="" if project is None else project.name,
         )
@@ -307,12 +332,14 @@ class LoopStore:
         self._require_writable()
         said: list[str] = []
         for collection in self._scanner.collection_paths():
+            if self._away_from(collection):
+                continue
             try:
                 found = recover_collection(collection, self._scanner.traces_in(collection))
                 said += [safe_line(f"{left.path}: {left.text}") for left in found]
                 said += map(safe_line, recover_reclaim(collection))
             except LoopError as error:
-                said.append(f"{safe_line(collection)}: {safe_line(str(error))}")
+                said.append(safe_line(f"{collection}: {reason_of(error)}"))
         return tuple(said)
 
     def _now(self, key: SessionKey) -> SessionRow:
@@ -322,6 +349,16 @@ class LoopStore:
         if row.trashed_ms is not None:
             raise Refused("it is in the trash", row.path)
         return row
+
+    def _require_inside(self, row: SessionRow, change: Change) -> None:
+        """Nothing outside the store is written (loop-format "Our decisions" 12)."""
+        if not change.edits:
+            return
+        away = self._away(row)
+        for edit in change.edits:
+            reason = away.collection if edit.field == ARCHIVE_FILE else away.session
+            if reason is not None:
+                raise Refused(reason, row.path)
 
     def _require_writable(self) -> None:
         if self.read_only:

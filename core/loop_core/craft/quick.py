@@ -99,30 +99,36 @@ def quick_row(
         cwd = key.ref  # one text for both
     mtime, size = status.st_mtime_ns, status.st_size
     return SessionRow(
-        key=key,
-        source="craft",
-        form="craft",
-        id=name,
-        path=path,
-        project=project,
-        cwd=cwd or None,
-        title=title,
-        title_source="name" if fields.name else "preview",
-        created_ms=fields.created_at,
-        updated_ms=updated,
-        unread=fields.has_unread,
-        pinned_ms=updated if fields.is_flagged else None,
-        archived=fields.is_archived,
-        message_count=fields.message_count,
-        size=max(size - length - 1, 0),
-        model=model or None,
-        permission=fields.permission_mode,
-        status=state,
-        labels=labels,
-        hidden=fields.hidden,
-        empty=fields.message_count == 0,
-        changed_ms=mtime // 1_000_000,
-        stamp=new_tuple(Stamp, (mtime, size, status.st_ino)),
+        key,
+        "craft",
+        "craft",
+        name,
+        path,
+        project,
+        cwd or None,
+        title,
+        "name" if fields.name else "preview",
+        fields.created_at,
+        updated,
+        fields.has_unread,
+        updated if fields.is_flagged else None,
+        fields.is_archived,
+        None,  # trashed_ms
+        fields.message_count,
+        max(size - length - 1, 0),
+        model or None,
+        fields.permission_mode,
+        state,
+        labels,
+        fields.hidden,
+        fields.message_count == 0,
+        False,  # folder_missing  # noqa: FBT003
+        False,  # linked  # noqa: FBT003
+        mtime // 1_000_000,
+        False,  # owner_live  # noqa: FBT003
+        None,  # problem
+        None,  # problem_line
+        new_tuple(Stamp, (mtime, size, status.st_ino)),
     )
 
 

@@ -16,6 +16,8 @@ _LEFTOVER = "a temporary file another program left"
 #: Nanoseconds. A directory changed later than this before a look may change unnoticed after
 #: it: file systems count time in steps of up to two seconds.
 _STEADY_NS = 3 * 10**9
+#: Names in a listing that is kept. Listing more is little beside looking at the sessions.
+_KEPT = 1024
 
 
 class Listed:
@@ -36,19 +38,23 @@ class Lister:
     def __init__(self) -> None:
         self._listed = Listed()
         self._only: set[str] | None = None
-        self._changed: tuple[int, ...] | None = None  # inode and times; None: list again
+        self._changed: tuple[int, ...] | None = None  # inode and times; None: not kept
 
     def list(self, folder: int, only: set[str] | None = None) -> Listed:
         """What lies in an open folder; of its directories `only` those named. Raises OSError."""
         status, now = os.fstat(folder), time.time_ns()
         # The second time cannot be set back by whoever copies a folder with its times.
         changed = (status.st_ino, status.st_mtime_ns, status.st_ctime_ns)
-        if changed != self._changed or only != self._only:
-            self._listed, self._only = _list(folder, only), only
-            # A link may lead elsewhere tomorrow without a change of the folder.
-            steady = now - max(changed[1:]) > _STEADY_NS and not self._listed.links
-            self._changed = changed if steady else None
-        return self._listed
+        if changed == self._changed and only == self._only:
+            return self._listed
+        listed = _list(folder, only)
+        steady = now - max(changed[1:]) > _STEADY_NS
+        # A link may lead elsewhere tomorrow without a change of the folder.
+        if steady and not listed.links and len(listed.stems) <= _KEPT:
+            self._listed, self._only, self._changed = listed, only, changed
+        else:
+            self._listed, self._changed = Listed(), None
+        return listed
 
 
 def _list(folder: int, only: set[str] | None) -> Listed:

@@ -70,7 +70,7 @@ class Sessions:
         self.members: frozenset[str] = frozenset()
         self.traced: frozenset[str] = frozenset()
         self.now_ms = 0
-        self.places: dict[str, tuple[str, bool]] = {}  # found in this scan, by directory
+        self.places: dict[str, tuple[str, bool, str]] = {}  # found in this scan, by directory
 
     def begin(self, members: frozenset[str]) -> None:
         """Take in what concerns all sessions, before they are looked at."""
@@ -128,10 +128,10 @@ class Sessions:
         messages = stat_at(f"{stem}/{MESSAGES_FILE}", folder)
         self.keep(stem, seen, "loop3", path, (stamp, messages), linked=linked)
 
-    def find_place(self, cwd: str) -> tuple[str, bool]:
-        """The project of a working directory, and whether that is gone; see `places`."""
+    def find_place(self, cwd: str) -> tuple[str, bool, str]:
+        """For `places`: the project of a directory, whether it is gone, and one text of it."""
         place = self.place
-        found = self.folders.place_of(cwd, place.path, named=place.named)
+        found = (*self.folders.place_of(cwd, place.path, named=place.named), cwd)
         self.places[cwd] = found
         return found
 

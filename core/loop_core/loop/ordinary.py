@@ -99,8 +99,10 @@ def take_new(sessions: Sessions, stems: Iterable[str], folder: int) -> list[str]
         changed = max(stamp.mtime_ns, messages.mtime_ns) // 1_000_000
         if ours.writes:
             changed = ours.changed_ms(path, stamp, messages)
-        cwd, end = file.header.cwd, file.start + file.bytes
-        project, missing = places.get(cwd) or sessions.find_place(cwd)
+        header, end = file.header, file.start + file.bytes
+        # One text for all that are equal: a list holds thousands.
+        header.id = stem
+        project, missing, header.cwd = places.get(header.cwd) or sessions.find_place(header.cwd)
         row = quick_row(
             file,
             _new(SessionKey, (store, start_of_ref + stem)),

@@ -95,8 +95,6 @@ class LoopStore:
         self._scanner = Scanner(self._id, self._root, agent=not named, traces=traces, titles=titles)
         self._reader = Reader(os.fspath(cache_dir))
         self._lock = threading.RLock()
-        self._found = StoreScan(store=self._id)
-        self._rows: dict[SessionKey, SessionRow] | None = None
 
     @property
     def id(self) -> str:
@@ -118,22 +116,11 @@ class LoopStore:
 
     def scan(self, *, cancelled: Cancelled = never_cancelled) -> Iterator[StoreScan]:
         with self._lock:
-            for step in self._scanner.scan(cancelled):
-                yield self._remember(step)
+            yield from self._scanner.scan(cancelled)
 
     def rescan(self, paths: set[str]) -> StoreScan:
         with self._lock:
-            return self._remember(self._scanner.rescan(paths, never_cancelled))
-
-    def _remember(self, found: StoreScan) -> StoreScan:
-        self._found, self._rows = found, None
-        return found
-
-    def _known(self, key: SessionKey) -> SessionRow | None:
-        """The row last seen; the table of rows is made when first asked for."""
-        if self._rows is None:
-            self._rows = {row.key: row for row in self._found.rows}
-        return self._rows.get(key)
+            return self._scanner.rescan(paths, never_cancelled)
 
     def watch_roots(self) -> tuple[WatchRoot, ...]:
         scanner = self._scanner
@@ -236,7 +223,8 @@ class LoopStore:
             return read(row.path)
 
     def _row(self, key: SessionKey) -> SessionRow:
-        row = self._known(key) or self.look(key)
+        known = self._scanner.row_of(key.ref) if key.store == self._id else None
+        row = known or self.look(key)
         if row is None:
             raise SessionNotFound("the session is not there any more")
         return row
@@ -319,14 +307,8 @@ class LoopStore:
         with self._lock:
             path = self._scanner.path_of(key.ref)
             if path is not None and not self._scanner.look_at({path}, never_cancelled):
-                self._remember(self._scanner.rescan({path}, never_cancelled))
-            row = self._scanner.row_of(key.ref)
-            if self._rows is not None:
-                if row is None:
-                    self._rows.pop(key, None)
-                else:
-                    self._rows[key] = row
-            return row
+                self._scanner.rescan({path}, never_cancelled)
+            return self._scanner.row_of(key.ref)
 
     def recover(self) -> tuple[str, ...]:
         self._require_writable()

@@ -19,8 +19,7 @@ from loop_tui.commands import check_keymap
 from loop_tui.crash import CrashReport
 from loop_tui.live import Live
 from loop_tui.messages import ServiceFailed, ServiceOpened, SnapshotReady, WatchState
-from loop_tui.places import own_places
-from loop_tui.screens.board import short_path
+from loop_tui.places import own_places, short_path
 from loop_tui.screens.browser import BrowserScreen
 from loop_tui.settings import SettingsFile
 from loop_tui.terminal import terminal_gone
@@ -141,7 +140,7 @@ class LoopTui(App[None]):
             self.post_message(ServiceOpened(self.service))
             snapshot = await asyncio.to_thread(self.service.scan, self._scan_step)
             if finished := await asyncio.to_thread(self.service.recover):
-                self.browser.toast(f"Finished after an interruption: {finished[0]}")
+                self.browser.toast(f"After an interruption: {finished[0]}")
                 snapshot = await asyncio.to_thread(self.service.scan)
         except LoopError as error:
             self.post_message(ServiceFailed(reason_of(error)))
@@ -176,22 +175,6 @@ class LoopTui(App[None]):
         if self.service is None:
             return ()
         return tuple(dict.fromkeys(short_path(str(store.root)) for store in self.service.stores))
-
-    def empty_words(self) -> tuple[str, ...]:
-        """What an empty browser says: where it looked, and how to point it elsewhere."""
-        if self.service is None:
-            return ("The stores could not be opened",)
-        reason = self.service.empty_reason() or "No sessions"
-        head, _, rest = reason.partition(": ")
-        looked = tuple(part.strip(" .") for part in rest.split(";")) if rest else ()
-        return (
-            head,
-            *(short_path(part) for part in looked),
-            "",
-            "Point it elsewhere: --agent-dir DIR for Loop, --craft-dir DIR for Craft Agents, "
-            "--sessions DIR for one collection; LOOP_DATA_DIR and CRAFT_CONFIG_DIR count too.",
-            "loop-tui --demo shows made-up sessions to look around in.",
-        )
 
     # --- leaving
 

@@ -13,12 +13,13 @@ import platformdirs
 from msgspec import Struct
 
 from loop_core.loop.paths import get_agent_dir
+from loop_core.sanitize import safe_line
 from loop_core.store import SessionStore
 
 if TYPE_CHECKING:
     from loop_tui.service import Options
 
-__all__ = ["OwnPlaces", "open_stores", "own_places", "store_paths", "why_empty"]
+__all__ = ["OwnPlaces", "open_stores", "own_places", "short_path", "store_paths", "why_empty"]
 
 _APP = "loop-tui"
 
@@ -137,3 +138,11 @@ def why_empty(stores: tuple[SessionStore, ...]) -> str:
             state = "holds no session"
         looked.append(f"{root} {state}")
     return "No sessions: " + "; ".join(looked) + "."
+
+
+def short_path(path: str) -> str:
+    """A path as a person reads it: `~` for the home folder, nothing a terminal acts on."""
+    home = os.path.expanduser("~")
+    if path == home or path.startswith(home.rstrip("/") + "/"):
+        path = "~" + path[len(home.rstrip("/")) :]
+    return safe_line(path)

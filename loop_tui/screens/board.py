@@ -6,7 +6,6 @@ which a list that starts anew puts on its first row.
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 from textual.content import Content
@@ -15,15 +14,18 @@ from textual.widgets import Input
 
 from loop_core.sanitize import safe_line
 from loop_tui.commands import BY_ID, FOOTER, FOOTER_TRASH
+from loop_tui.places import short_path
+from loop_tui.screens.empty import why_empty
 from loop_tui.state import VIEW_LABELS
 from loop_tui.state.projects import project_lines
+from loop_tui.state.views import is_stand_in
 from loop_tui.widgets.projects import place_lines
 from loop_tui.widgets.session_lines import UNTITLED
 
 if TYPE_CHECKING:
     from loop_tui.screens.browser import BrowserScreen
 
-__all__ = ["Board", "short_path"]
+__all__ = ["Board"]
 
 PREVIEW_S = 0.04  # the cursor rests that long before its history loads
 
@@ -51,7 +53,7 @@ class Board:
         listing.names = browse.names
         listing.problems = browse.view == "problems"
         listing.unread_view = browse.view == "unread"
-        listing.empty = screen.choosing.empty_words() if not browse.shown else ()
+        listing.empty = why_empty(screen) if not browse.shown else ()
         listing.set_rows(browse.shown, browse.position, top=top)
         self.preview_soon()
 
@@ -94,7 +96,10 @@ class Board:
         row = self.screen.browse.row
         history = self.screen.history
         wanted = history.wanted
-        if (row and row.key) != (wanted and wanted.key):
+        if row is not None and is_stand_in(row.key):
+            history.show(None)
+            history.say(f"{row.problem}\n\n{safe_line(row.path)}", error=True)
+        elif (row and row.key) != (wanted and wanted.key):
             history.show(row)
         self.show_titles()
         self.show_footer()
@@ -123,7 +128,9 @@ class Board:
 
     def _position(self) -> str:
         browse = self.screen.browse
-        if browse.marks:
+        if len(browse.span) > 1:
+            position = f"{len(browse.span):,} in the range"
+        elif browse.marks:
             position = f"{len(browse.marks):,} marked"
         elif not browse.shown:
             position = "0"
@@ -171,11 +178,3 @@ class Board:
             )
             notes.append(((state.mode, "muted"),))
         screen.status.update(notes=tuple(notes))
-
-
-def short_path(path: str) -> str:
-    """A path as a person reads it: `~` for the home folder, nothing a terminal acts on."""
-    home = os.path.expanduser("~")
-    if path == home or path.startswith(home.rstrip("/") + "/"):
-        path = "~" + path[len(home.rstrip("/")) :]
-    return safe_line(path)

@@ -19,7 +19,6 @@ from textual.geometry import Size
 from textual.screen import Screen
 from textual.widgets import Input
 
-from loop_core.model import SessionKey
 from loop_tui import text
 from loop_tui.commands import Pane
 from loop_tui.keys import bindings_of
@@ -78,7 +77,10 @@ class BrowserScreen(Screen[None]):
         self.footer = FooterBar(ascii_only=app.ascii_only)
         self.project_list = ProjectList(ascii_only=app.ascii_only)
         self.session_list = SessionList(
-            self.browse.marks, ascii_only=app.ascii_only, clock=app.clock
+            self.browse.marks,
+            lambda: self.browse.span,
+            ascii_only=app.ascii_only,
+            clock=app.clock,
         )
         self.projects_pane = ProjectsPane(self.project_list)
         self.sessions_pane = SessionsPane(self.session_list)
@@ -86,7 +88,6 @@ class BrowserScreen(Screen[None]):
             HistoryPane(app.reader, ascii=app.ascii_only, now_ms=lambda: app.clock() * 1000)
         )
         self.pane: Pane = "sessions"
-        self.range_start: SessionKey | None = None
         self.watch_state = WatchState("")
         self._covered = False  # a dialog lies above
         self._arranged = Size(0, 0)

@@ -1,11 +1,10 @@
-"""Choosing rows: the filter, the order, the marks, the next unread; why none are shown."""
+"""Choosing rows: the filter, the order, the marks, the next unread."""
 
 from __future__ import annotations
 
 import asyncio
 from typing import TYPE_CHECKING
 
-from loop_tui.state import VIEW_LABELS, select
 from loop_tui.text import human_count
 
 if TYPE_CHECKING:
@@ -92,40 +91,6 @@ class Choosing:
         screen.browse.filter("")
         screen.board.show_rows()
 
-    # --- nothing to show
-
-    def empty_words(self) -> tuple[str, ...]:
-        """What an empty list says: where we looked, or what would bring rows."""
-        screen = self.screen
-        browse = screen.browse
-        if screen.scanning:
-            return (f"Reading the sessions {screen.glyphs.ellipsis}",)
-        if not browse.snapshot.rows and browse.view != "problems":
-            return screen.owner.empty_words()
-        if browse.text:
-            words = [f"Nothing here matches {browse.text}"]
-            archived = len(
-                select(
-                    browse.snapshot.rows,
-                    "archived",
-                    project=browse.project,
-                    text=browse.text,
-                    show_hidden=browse.show_hidden,
-                    names=browse.names,
-                )
-            )
-            if archived and browse.view != "archived":
-                words.append(f"{human_count(archived)} in the archive: f goes to the next view")
-            return (*words, "Esc takes the filter away")
-        if browse.view == "unread":
-            return ("Everything is read",)
-        if browse.view == "problems":
-            return ("No problems", "Every session could be read")
-        if browse.view == "trash":
-            return ("The trash is empty", "d moves a session here; nothing leaves by itself")
-        label = VIEW_LABELS[browse.view].lower()
-        return (f"No {label} sessions", "f goes to the next view")
-
     # --- marks
 
     def mark(self) -> None:
@@ -141,18 +106,23 @@ class Choosing:
         screen.board.preview_soon()
 
     def mark_range(self) -> None:
+        """The first time a range begins at the cursor, the second time it is marked."""
         screen = self.screen
         browse = screen.browse
-        if screen.range_start is None or browse.index_of(screen.range_start) < 0:
-            screen.range_start = browse.cursor
-            screen.toast(
-                f"Range starts here: move, then {screen.keyboard.key_of('mark.range')} again"
-            )
+        if not browse.span:
+            browse.range_start = browse.cursor
+            key = screen.keyboard.key_of("mark.range")
+            screen.toast(f"Range starts here: move, then {key} again")
             return
-        if browse.cursor is not None:
-            number = browse.mark_range(screen.range_start, browse.cursor)
-            screen.toast(f"{human_count(number)} marked")
-        screen.range_start = None
+        number = browse.mark_span()
+        self.end_range()
+        screen.toast(f"{human_count(number)} marked")
+
+    def end_range(self) -> None:
+        """No range is open any more."""
+        screen = self.screen
+        screen.browse.range_start = None
+        screen.clear_toast()
         screen.session_list.refresh()
         screen.board.preview_soon()
 

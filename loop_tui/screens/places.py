@@ -157,9 +157,8 @@ class Places:
             screen.clear_selection()
         elif screen.pane == "history" and screen.history.finding:
             screen.history.find("")
-        elif screen.range_start is not None:
-            screen.range_start = None
-            screen.clear_toast()
+        elif screen.browse.span:
+            screen.choosing.end_range()
         elif screen.browse.text:
             screen.choosing.clear_filter()
         elif screen.browse.marks:
@@ -194,7 +193,6 @@ class Places:
             browse.choose_view(place.view, keep_project=False)
         elif place.project is not None:
             browse.choose_project(place.project)
-        self.screen.range_start = None
         self.screen.board.show_all(top=True)
 
     def place_index(self, lines: Sequence[PlaceLine]) -> int:
@@ -210,7 +208,6 @@ class Places:
 
     def view(self, by: int) -> None:
         self.screen.browse.step_view(by)
-        self.screen.range_start = None
         self.screen.board.show_all(top=True)
 
     # --- a session

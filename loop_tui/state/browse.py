@@ -46,6 +46,7 @@ class Browse:
         self.show_hidden = show_hidden
         self.cursor: SessionKey | None = None
         self.marks: set[SessionKey] = set()
+        self.range_start: SessionKey | None = None
         self.sticky: set[SessionKey] = set()  # rows that stay, dimmed, in the Unread view
         self.shown: tuple[SessionRow, ...] = ()
         self.pending = False  # the order on screen is not the order of the snapshot
@@ -143,6 +144,7 @@ class Browse:
 
     def _fresh(self) -> None:
         self.sticky.clear()
+        self.range_start = None
         self._base = None
         self._show(self._compute())
 
@@ -241,14 +243,18 @@ class Browse:
     def toggle_mark(self, key: SessionKey) -> None:
         self.marks.symmetric_difference_update((key,))
 
-    def mark_range(self, start: SessionKey, end: SessionKey) -> int:
-        """Mark everything between two shown rows, both included; says how many."""
-        a, b = self.index_of(start), self.index_of(end)
-        if a < 0 or b < 0:
-            return 0
-        rows = self.shown[min(a, b) : max(a, b) + 1]
-        self.marks.update(row.key for row in rows)
-        return len(rows)
+    @property
+    def span(self) -> range:
+        """The rows from the start of a range to the cursor, both included, by index."""
+        a = -1 if self.range_start is None else self.index_of(self.range_start)
+        b = self.position
+        return range(min(a, b), max(a, b) + 1) if a >= 0 and b >= 0 else range(0)
+
+    def mark_span(self) -> int:
+        """Mark everything in the range; says how many."""
+        span = self.span
+        self.marks.update(self.shown[at].key for at in span)
+        return len(span)
 
     def mark_all(self) -> int:
         """Mark all shown rows, or take all marks away when they all are marked already."""

@@ -254,7 +254,10 @@ class StatusBar(Bar):
 
 
 class FooterBar(Bar):
-    """About ten keys of the pane that has the focus; as many as fit, each whole."""
+    """About ten keys of the pane that has the focus; as many as fit, each whole.
+
+    The key of the help is always among them: it shows the others.
+    """
 
     ground = "surface"
 
@@ -276,14 +279,14 @@ class FooterBar(Bar):
             self.refresh()
 
     def _fitting(self, width: int) -> list[tuple[str, str, str]]:
-        used, shown = 1, []
-        for entry in self.entries:
-            cells = cell_width(entry[1]) + 1 + cell_width(entry[2])
-            if used + cells > width:
-                break
-            shown.append(entry)
-            used += cells + 3
-        return shown
+        shown = list(self.entries)
+        while len(shown) > 1 and self._cells(shown) > width:
+            del shown[-2 if shown[-1][0] == "help" else -1]
+        return shown if self._cells(shown) <= width else []
+
+    @staticmethod
+    def _cells(entries: Sequence[tuple[str, str, str]]) -> int:
+        return 1 + sum(cell_width(key) + cell_width(label) + 4 for _, key, label in entries) - 3
 
     def spans(self, width: int) -> list[Span]:
         spans: list[Span] = [(" ", "text")]

@@ -86,7 +86,9 @@ def second_line(
     if row.problem is not None and (look.problems or row.message_count is None):
         where = f"line {row.problem_line}: " if row.problem_line else ""
         head = f"{project} {glyphs.separator} " if project else ""
-        left += [(head, faint), (f"{where}{safe_line(row.problem)}", "error")]
+        # A problem without a session has its reason as title.
+        why = safe_line(row.path if row.title == row.problem else row.problem)
+        left += [(head, faint), (f"{where}{why}", "error")]
         return fit(left, ("", "muted"), width, glyphs)
     if row.folder_missing:
         left += [(f"{glyphs.missing} ", "missing")]

@@ -25,19 +25,21 @@ _TICK_S = 5.0  # ages and running states grow old without any event
 
 
 class SessionList(LineList[SessionRow]):
-    """Sessions, two lines each. Names and marks are shared with the state, not copied."""
+    """Sessions, two lines each. Names, marks and range are the state's own, not copies."""
 
     row_height = 2
 
     def __init__(
         self,
         marks: set[SessionKey],
+        span: Callable[[], range] = lambda: range(0),
         *,
         ascii_only: bool = False,
         clock: Callable[[], float] = time.time,
     ) -> None:
         super().__init__(id="session-list", ascii_only=ascii_only)
         self.marks = marks
+        self.span = span  # rows of a range that is being marked
         self.names: Mapping[str, str] = {}
         self.problems = False
         self.unread_view = False
@@ -51,9 +53,15 @@ class SessionList(LineList[SessionRow]):
 
     def ground(self, index: int) -> str:
         ground = super().ground(index)
-        if not ground and self.items[index].key in self.marks:
+        if not ground and (self.items[index].key in self.marks or index in self.span()):
             return "marked"
         return ground
+
+    def move_to(self, index: int, *, step: int = 1) -> bool:
+        moved = super().move_to(index, step=step)
+        if moved and self.span():
+            self.refresh()  # a range grows or shrinks by more than the two rows
+        return moved
 
     def look(self, index: int) -> Hashable:
         """The row's marks, the name of its project, and the time, as coarse as ages are."""

@@ -314,7 +314,7 @@ class LoopStore:
         self._require_writable()
         said: list[str] = []
         for collection in self._scanner.collection_paths():
-            if self._away_from(collection):
+            if self._away_from(collection) or not os.path.isdir(collection):
                 continue
             try:
                 found = recover_collection(collection, self._scanner.traces_in(collection))

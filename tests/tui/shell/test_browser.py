@@ -6,6 +6,8 @@ import asyncio
 import threading
 from typing import Any
 
+import pytest
+
 from loop_core.errors import StorageFailed
 from loop_core.model import Problem
 from loop_tui.app import LoopTui
@@ -93,6 +95,24 @@ async def test_an_empty_store_says_where_it_looked(app: Any, service: Any, drive
         for key in ("d", "p", "enter", "space", "U", "right_square_bracket", "i", "y"):
             await d.press(key)
         assert d.app.screen is d.screen
+
+
+async def test_a_store_that_is_a_file_says_so(app: Any, service: Any, drive: Any) -> None:
+    """An empty list gives its reason, also where that is a problem; the pane repeats it."""
+    service.rows.clear()
+    service.problems = tuple(
+        Problem(store="loop", path=f"/srv/loop{n}", reason="Not a directory") for n in range(5)
+    )
+    async with drive(app) as d:
+        shown = d.text()
+        for words in ("/srv/loop0: Not a directory", "and 2 more problems", "F goes to", "--demo"):
+            assert words in shown
+        await d.press("F")
+        await d.pilot.pause(0.2)
+        shown = d.text()
+        assert "not there any more" not in shown
+        assert shown.count("/srv/loop0") >= 2  # the row's second line, and the pane
+        assert shown.count("Not a directory") >= 5
 
 
 async def test_problems_without_sessions_are_listed(app: Any, service: Any, drive: Any) -> None:
@@ -218,6 +238,14 @@ async def test_mouse_in_bars(app: Any, drive: Any) -> None:
         await d.press("1")
         await d.pilot.click("#project-list", offset=(5, 1))
         assert d.screen.browse.view == "unread"
+
+
+@pytest.mark.parametrize("width", [12, 40, 80])
+async def test_the_footer_always_has_the_help(app: Any, drive: Any, width: int) -> None:
+    async with drive(app, (width, 24)) as d:
+        for pane in ("2", "3"):
+            await d.press(pane)
+            assert "? help" in d.text().splitlines()[-1]
 
 
 async def test_history_keys_reach_the_viewer(app: Any, drive: Any) -> None:

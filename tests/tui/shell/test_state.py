@@ -315,7 +315,9 @@ def test_targets_are_the_marks_else_the_cursor() -> None:
     browse = opened(row("a", updated_ms=3), row("b", updated_ms=2), row("c", updated_ms=1))
     assert [r.id for r in browse.targets()] == ["a"]
     a, _, c = (r.key for r in browse.shown)
-    assert browse.mark_range(c, a) == 3
+    browse.range_start, browse.cursor = c, a
+    assert browse.span == range(3)
+    assert browse.mark_span() == 3
     browse.toggle_mark(c)
     assert [r.id for r in browse.targets()] == ["a", "b"]
     browse.filter("title b")

@@ -214,7 +214,12 @@ async def test_next_unread_skips_nothing_and_says_when_there_is_none(app: Any, d
 
 async def test_range_marks(app: Any, drive: Any) -> None:
     async with drive(app) as d:
-        await d.press("v", "j", "j", "v")
+        await d.press("v", "j", "j")
+        listing = d.screen.session_list
+        assert [listing.ground(row) for row in range(4)] == ["marked", "marked", "cursor", ""]
+        await d.pilot.pause(0.1)
+        assert "3 in the range" in d.text()
+        await d.press("v")
         assert len(d.screen.browse.marks) == 3
         assert "3 marked" in d.text()
         await d.press("v", "escape", "asterisk")

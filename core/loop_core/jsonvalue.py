@@ -110,6 +110,8 @@ _STEP = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{}]', re.DOTALL)
 
 
 def _past_space(data: bytes, at: int) -> int:
+    if data[at : at + 1] > b" ":  # compact, as Loop and we write
+        return at
     found = _SPACE.match(data, at)
     return at if found is None else found.end()
 

@@ -96,7 +96,7 @@ def take_new(sessions: Sessions, stems: Iterable[str], folder: int) -> list[str]
             continue
         messages = _new(Stamp, (now.st_mtime_ns, now.st_size, now.st_ino))
         path = start_of_path + name
-        changed = max(stamp.mtime_ns, messages.mtime_ns) // 1_000_000
+        changed = max(stamp.mtime_ns, now.st_mtime_ns) // 1_000_000
         if ours.writes:
             changed = ours.changed_ms(path, stamp, messages)
         header, end = file.header, file.start + file.bytes
@@ -114,7 +114,7 @@ def take_new(sessions: Sessions, stems: Iterable[str], folder: int) -> list[str]
             False,  # linked  # noqa: FBT003
             changed,
             stem in traced and sessions.owned(stem, changed),
-            None if messages.size >= end else messages_problem(end, messages),
+            None if now.st_size >= end else messages_problem(end, messages),
         )
         titled = row.title is not None or row.empty
         known[stem] = Known(row, stamp, messages, file.start, titled)

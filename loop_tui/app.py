@@ -194,7 +194,7 @@ def run(options: Options, *, ascii_only: bool = False, theme: str | None = None)
     128 + n after signal n.
 
     An unexpected error goes, whole, to a private file in the state directory; the terminal
-    gets one line that says where.
+    is told where.
     """
 
     def opener() -> Service:

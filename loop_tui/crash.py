@@ -1,4 +1,4 @@
-"""Where an unexpected error goes: a private file, and one line for the person.
+"""Where an unexpected error goes: a private file, and a few words for the person.
 
 A traceback with local variables holds pieces of conversations; it must not be printed where
 others may see it.
@@ -15,6 +15,8 @@ from rich.console import Console
 from loop_core import fsio
 from loop_core.errors import LoopError, reason_of
 from loop_core.loop.dates import now_iso
+
+PRIVATE = "It may hold pieces of conversations: read it before you pass it on."
 
 
 class CrashReport:
@@ -40,6 +42,6 @@ class CrashReport:
         except LoopError as error:
             where = f"its report could not be written: {reason_of(error)}"
         else:
-            where = f"its report is in {path}"
+            where = f"its report is in\n{path}\n{PRIVATE}"
         sys.stderr.write(f"loop-tui stopped by an error of its own; {where}\n")
         return True

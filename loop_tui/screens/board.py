@@ -104,6 +104,11 @@ class Board:
         self.show_titles()
         self.show_footer()
 
+    def show_around(self) -> None:
+        """What depends on the width of the screen."""
+        self.show_titles()
+        self.show_status()
+
     def show_titles(self) -> None:
         """Border titles, the status line's left side."""
         screen = self.screen
@@ -173,8 +178,10 @@ class Board:
         if state.mode == "off":
             notes.append((("not watching", "warning"),))
         elif state.mode:
-            notes.append(
-                ((f"{screen.glyphs.watching} ", "success"), ("watching", "muted")),
-            )
-            notes.append(((state.mode, "muted"),))
+            sign = (screen.glyphs.watching, "success")
+            if state.mode == "native" and screen.has_class("-narrow"):
+                notes.append((sign,))
+            else:
+                notes.append((sign, (" watching", "muted")))
+                notes.append(((state.mode, "muted"),))
         screen.status.update(notes=tuple(notes))

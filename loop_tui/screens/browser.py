@@ -182,7 +182,7 @@ class BrowserScreen(Screen[None]):
         if self.app.size != self._arranged:
             self._arranged = self.app.size
             self.places.arrange()
-            self.call_after_refresh(self.board.show_titles)
+            self.call_after_refresh(self.board.show_around)
 
     # --- commands
 

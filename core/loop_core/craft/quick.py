@@ -57,10 +57,9 @@ new_tuple = tuple.__new__
 _decode = msgspec.json.Decoder(Fields).decode
 
 
-def quick_row(
+def quick_row(  # noqa: PLR0917 - called for each of thousands of sessions
     line: bytes,
     status: stat_result,
-    *,
     key: SessionKey,
     name: str,
     path: str,

@@ -30,7 +30,7 @@ from loop_core.store import Cancelled, never_cancelled
 __all__ = ["TRASH_NAME", "Found", "WorkspaceScanner"]
 
 _TMP = SESSION_FILE + ".tmp"
-_FIRST_STEP = 250  # rows of the first step; each later one doubles what is there
+_FIRST_STEP = 250  # rows of the first step; each later one has four times as many
 _ORDINARY = 2048  # bytes that hold the header of most sessions
 _FOLDER_END = -len(SESSION_FILE) - 1
 _LOOKS = (0.0, 0.002, 0.01, 0.03, 0.06, 0.1)
@@ -120,7 +120,7 @@ class WorkspaceScanner:
             elif (row := self._other(entry, strays)) is not None:
                 rows[name] = row
             if number == step and number < len(listed):
-                step *= 2
+                step *= 4
                 yield Found(tuple(rows.values()), complete=False)
         self._rows_by_name = rows
         self._unsure &= rows.keys()
@@ -262,15 +262,7 @@ class WorkspaceScanner:
                 end = data.find(b"\n")
                 if end > 0:
                     key = new_tuple(SessionKey, (self.store, path[:_FOLDER_END]))
-                    row = quick_row(
-                        data[:end],
-                        status,
-                        key=key,
-                        name=name,
-                        path=path,
-                        project=self.root,
-                        known=self._known,
-                    )
+                    row = quick_row(data[:end], status, key, name, path, self.root, self._known)
                     if row is not None:
                         return row if row.cwd == key.ref else self._with_folder(row)
         finally:

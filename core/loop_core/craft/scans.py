@@ -149,7 +149,8 @@ class Scans:
             if news.root not in self._scanners:
                 return
             found, old = news.found, self._found.get(news.root)
-            if old is not None and not news.last:
+            # Most often it goes on from the step before.
+            if old is not None and not news.last and old.rows != found.rows[: len(old.rows)]:
                 fresh = {row.key for row in found.rows}
                 found = found._replace(
                     rows=(*found.rows, *(row for row in old.rows if row.key not in fresh))

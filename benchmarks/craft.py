@@ -1,7 +1,7 @@
 """Craft-Agents sessions: the list against reading 8 KB of each, a long history against its bytes.
 
-Run: ``python benchmarks/craft.py [sessions] [megabytes]``. Every number is a ratio inside one
-run, the best of several rounds each.
+Run: ``python -m benchmarks.craft [sessions] [megabytes]``. Every ratio is of processor time
+inside one run, the best of several rounds each, in turns.
 """
 
 from __future__ import annotations
@@ -11,27 +11,14 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from collections import deque
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from benchmarks.timing import in_turns
 from loop_core.craft import StoredSession, write_session_jsonl
 from loop_core.craft.store import CraftStore
 from loop_core.model import SessionKey
-
-_ROUNDS = 5
-
-
-def best(work: Callable[[], object], rounds: int = _ROUNDS) -> float:
-    """Seconds of the fastest of `rounds` runs."""
-    times = []
-    for _ in range(rounds):
-        start = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - start)
-    return min(times)
 
 
 def make_store(base: Path, sessions: int) -> list[str]:
@@ -131,19 +118,22 @@ def run(sessions: int = 5000, megabytes: int = 500) -> dict[str, Any]:
         base = Path(folder)
         os.environ["HOME"] = folder
         files = make_store(base, sessions)
-        heads = best(lambda: read_heads(files))
-        first = best(lambda: scan(CraftStore(base)))
         store = CraftStore(base)
         scan(store)
-        again = best(lambda: scan(store))
-        stats = best(lambda: [os.stat(file) for file in files])
+        heads, first, again, stats = in_turns(
+            lambda: read_heads(files),
+            lambda: scan(CraftStore(base)),
+            lambda: scan(store),
+            lambda: [os.stat(file) for file in files],
+        )
 
         long = make_long(base, megabytes)
         key = SessionKey(store.id, str(long.parent))
-        split = best(lambda: split_file(long), 3)
-        cold = best(lambda: CraftStore(base).page(key), 3)
+        split, cold = in_turns(
+            lambda: split_file(long), lambda: CraftStore(base).page(key), times=3
+        )
         store.page(key)
-        warm = best(lambda: store.page(key))
+        (warm,) = in_turns(lambda: store.page(key))
         return {
             "sessions": sessions,
             "list_seconds": first,

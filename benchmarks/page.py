@@ -1,6 +1,6 @@
 """Pages of a large session, as ratios to the bare work (DESIGN "Numbers to reach").
 
-``python benchmarks/page.py [megabytes]`` prints the ratios of one run.
+``python -m benchmarks.page [megabytes]`` prints the ratios of one run.
 """
 
 from __future__ import annotations
@@ -9,18 +9,18 @@ import hashlib
 import json
 import os
 import shutil
-import statistics
 import sys
 import tempfile
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 
+from benchmarks.timing import in_turns
 from loop_core.loop.store import LoopStore
 from loop_core.model import SessionKey
 
+_TIMES = 25
+_PASSES = 3
 _SESSION = "00000000-0000-4000-8000-000000000000"
 
 
@@ -91,15 +91,6 @@ def _bare_pass(folder: Path) -> None:
             block.split(b"\n")
 
 
-def _seconds(work: Callable[[], object], times: int) -> float:
-    taken = []
-    for _ in range(times):
-        begin = time.perf_counter()
-        work()
-        taken.append(time.perf_counter() - begin)
-    return statistics.median(taken)
-
-
 def _memory_mb(field: str) -> float:
     """`VmRSS` or `VmHWM` of this process."""
     status = Path("/proc/self/status").read_text()
@@ -116,30 +107,28 @@ def run(megabytes: int = 1024) -> dict[str, float]:
     try:
         folder = make(base / "agent", megabytes)
 
-        def page(*, cache: str) -> None:
-            store = LoopStore(base / "agent", collection=False, cache_dir=base / cache)
-            key = SessionKey(store.id, f"bench/{_SESSION}")
-            row = store.look(key)
-            assert row is not None
-            begin = time.perf_counter()
-            found = store.page(key)
-            taken.append(time.perf_counter() - begin)
-            assert len(found.rounds) == 3
+        def opened(number: int) -> LoopStore:
+            """A store that knows the session's row and nothing of its history."""
+            store = LoopStore(base / "agent", collection=False, cache_dir=base / str(number))
+            assert store.look(SessionKey(store.id, f"bench/{_SESSION}")) is not None
+            return store
 
-        taken: list[float] = []
-        bare = _seconds(lambda: _bare_page(folder), 15)
-        for _ in range(15):
-            page(cache="warm")
-        with_index = statistics.median(taken)
+        stores = map(opened, range(_TIMES + _PASSES))
+
+        def page() -> None:
+            store = waiting.pop()
+            assert len(store.page(SessionKey(store.id, f"bench/{_SESSION}")).rounds) == 3
+
+        waiting = [next(stores) for _ in range(_TIMES)]
+        bare, with_index = in_turns(lambda: _bare_page(folder), page, times=_TIMES)
         (folder / "index.json").unlink()
-        bare_pass = _seconds(lambda: _bare_pass(folder), 3)
+        waiting = list(stores)
         _forget_peak()
-        before, taken = _memory_mb("VmRSS"), []
-        for n in range(3):
-            page(cache=f"cold-{n}")
+        before = _memory_mb("VmRSS")
+        bare_pass, without = in_turns(lambda: _bare_pass(folder), page, times=_PASSES)
         return {
             "page with index / (pread + decode)": round(with_index / bare, 2),
-            "page without index / (read + split)": round(statistics.median(taken) / bare_pass, 2),
+            "page without index / (read + split)": round(without / bare_pass, 2),
             "memory added without index, MB": round(_memory_mb("VmHWM") - before, 1),
         }
     finally:

@@ -1,6 +1,6 @@
 """Scanning a Loop store, as ratios to the bare work (DESIGN "Numbers to reach").
 
-``python benchmarks/scan.py [sessions]`` prints the ratios of one run.
+``python -m benchmarks.scan [sessions]`` prints the ratios of one run.
 """
 
 from __future__ import annotations
@@ -11,17 +11,19 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from benchmarks.timing import in_turns
 from loop_core.loop.envelope import EMPTY_GENERATION
 from loop_core.loop.paths import workspace_hash
 from loop_core.loop.store import LoopStore
 
 _PROJECTS = 12
+#: Seconds after which the names in a folder count as settled: before, it is listed every time.
+_STEADY = 3.1
 
 
 class _Envelope(msgspec.Struct, gc=False):
@@ -70,7 +72,11 @@ def _metas(root: Path) -> list[str]:
     return found
 
 
-def _bare_scan(root: Path) -> None:
+def _bare_scan(root: Path, *, messages: bool = False) -> None:
+    """The floor of a scan; with `messages` it looks at each message file too, as a scan must.
+
+    That tells whether messages are missing, and whether the session runs.
+    """
     decode = msgspec.json.Decoder(_Envelope).decode
     kept = []
     for path in _metas(root):
@@ -78,6 +84,8 @@ def _bare_scan(root: Path) -> None:
         raw = os.read(fd, os.fstat(fd).st_size)
         os.close(fd)
         kept.append(decode(raw))
+        if messages:
+            os.stat(f"{path[:-9]}messages.jsonl")
 
 
 def _bare_stat(root: Path) -> None:
@@ -85,22 +93,12 @@ def _bare_stat(root: Path) -> None:
         os.stat(path)
 
 
-def _seconds(*works: Callable[[], object], times: int = 9) -> list[float]:
-    """The best time of each, taken in turns, so that other load strikes all alike."""
-    best = [float("inf")] * len(works)
-    for _ in range(times):
-        for number, work in enumerate(works):
-            begin = time.process_time()
-            work()
-            best[number] = min(best[number], time.process_time() - begin)
-    return best
-
-
 def run(count: int = 10_000) -> dict[str, float]:
     """Ratios: a complete first scan, and a scan in which one session changed."""
     root = Path(tempfile.mkdtemp(prefix="loop-tui-scan-"))
     try:
         make(root, count)
+        time.sleep(_STEADY)
         agent = root / "agent"
 
         def cold() -> None:
@@ -120,11 +118,18 @@ def run(count: int = 10_000) -> dict[str, float]:
             os.utime(changed)
             store.rescan({changed})
 
-        bare, stats, first, again, told = _seconds(
-            lambda: _bare_scan(root), lambda: _bare_stat(root), cold, warm, targeted
+        bare, looked, stats, first, again, told = in_turns(
+            lambda: _bare_scan(root),
+            lambda: _bare_scan(root, messages=True),
+            lambda: _bare_stat(root),
+            cold,
+            warm,
+            targeted,
+            times=9 if count < 100_000 else 5,
         )
         return {
             "scan / (scandir + read + decode)": round(first / bare, 2),
+            "scan / (the same + stat of messages)": round(first / looked, 2),
             "rescan / (stat of every meta.json)": round(again / stats, 2),
             "told rescan / (stat of every meta.json)": round(told / stats, 2),
         }

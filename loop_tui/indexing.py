@@ -42,7 +42,8 @@ class IndexJob:
         on_end: Callable[[str | None], None] | None = None,
     ) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "loop_tui.indexing"],
+            # -P: whatever lies in the directory we were started in is no module of ours.
+            [sys.executable, "-P", "-m", "loop_tui.indexing"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Done", "Failed", "Options", "Outcome", "Pending", "Progress", "Reverted", "Service"]
 
+APART = 1_000  # with more sessions than these, watching has a process of its own
+
 OnStep = Callable[[Snapshot], None]
 OnProgress = Callable[[Progress], None]
 
@@ -151,12 +153,18 @@ class Service:
 
     def watch(self, stop: threading.Event) -> Iterator[Changes]:
         """Changes on disk until `stop` is set; blocks between them. Hand paths to `refresh`."""
-        from loop_core.watch import watch
+        from loop_core.watch import watch, watch_natively
 
+        native = watch_natively
+        if len(self.snapshot.rows) > APART:
+            from loop_core.watch_apart import watch_apart
+
+            native = watch_apart
         return watch(
             self.watch_roots(),
             stop,
             poll=self.options.poll,
+            native=native,
             unsettled=lambda: self.library.unsettled,
         )
 

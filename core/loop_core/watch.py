@@ -21,7 +21,7 @@ from loop_core.model import WatchRoot
 from loop_core.mounts import Mounts
 from loop_core.watch_sweep import Sweep
 
-__all__ = ["Changes", "watch"]
+__all__ = ["Changes", "Native", "watch", "watch_natively"]
 
 Mode = Literal["native", "polling"]
 Native = Callable[[Sequence[str], bool, threading.Event], Iterator[set[str]]]
@@ -36,7 +36,7 @@ SWEEP = 60.0
 AGAIN = 0.3
 _DEBOUNCE_MS = 100
 _STEP_MS = 20
-_RUST_TIMEOUT_MS = 5_000
+_RUST_TIMEOUT_MS = 200  # an idle watcher says by it that its watches are placed
 
 
 class Changes(NamedTuple):
@@ -67,7 +67,7 @@ def watch(
     A root that does not exist yet, or is replaced, is watched from the moment it appears.
     What `unsettled` gives is told every `AGAIN` seconds, changed or not.
     """
-    watcher = _Watcher(list(roots), stop, interval, sweep, native or _watch_natively)
+    watcher = _Watcher(list(roots), stop, interval, sweep, native or watch_natively)
     watcher.unsettled = unsettled
     if poll:
         watcher.fall_back("asked for")
@@ -112,17 +112,23 @@ class _Watcher:
         self.begin()
         yield self.say()
         while not self.stop.is_set():
-            paths, failure = self.wait()
+            paths, failure, placed = self.wait()
             if failure is not None:
                 self.fall_back(failure)
                 yield self.say(everything=True)
                 continue
+            if placed:
+                self.sweeps.begin()
             if not self.polling and self.sweeps.missed(paths):
                 self.fall_back("the watcher missed changes, perhaps at its limit")
                 yield self.say(everything=True)
                 continue
             # The sweep has to know of our own temporaries too; nobody else has.
             paths = {path for path in paths if not _is_ours(path)}
+            if placed:
+                # What changed before the watches were there was told by nobody.
+                yield self.say(frozenset(paths), everything=True)
+                continue
             if self.roots_changed():
                 self.begin()
                 yield self.say(everything=True)
@@ -147,24 +153,26 @@ class _Watcher:
         mode: Mode = "polling" if self.polling else "native"
         return Changes(paths, everything, mode, self.note)
 
-    def wait(self) -> tuple[set[str], str | None]:
-        """Paths that changed within one tick, or why the watcher ended."""
+    def wait(self) -> tuple[set[str], str | None, bool]:
+        """Paths that changed within one tick, why a watcher ended, whether one began."""
         timeout = TICK
         if self.polling or self.polled:
             timeout = max(0.0, min(TICK, self.next_poll - time.monotonic()))
         try:
             news = self.news.get(timeout=timeout)
         except queue.Empty:
-            return set(), None
+            return set(), None, False
         paths: set[str] = set()
+        placed = False
         while True:
             if isinstance(news, str):
-                return paths, news
+                return paths, news, placed
+            placed = placed or not news
             paths |= news
             try:
                 news = self.news.get_nowait()
             except queue.Empty:
-                return paths, None
+                return paths, None, placed
 
     # --- native watchers
 
@@ -199,9 +207,12 @@ class _Watcher:
         restart, news, native = _Either(self.stop, self.restart), self.news, self.native
 
         def run() -> None:
+            begun = False
             try:
                 for changed in native(paths, recursive, restart):
-                    news.put(changed)
+                    if changed or not begun:
+                        news.put(changed)
+                    begun = True
             except Exception as error:  # noqa: BLE001 - whatever ends the watcher, polling goes on
                 if not restart.is_set():
                     news.put(_why(error))
@@ -226,9 +237,13 @@ class _Either(threading.Event):
         return any(event.is_set() for event in self._events)
 
 
-def _watch_natively(
+def watch_natively(
     paths: Sequence[str], recursive: bool, stop: threading.Event
 ) -> Iterator[set[str]]:
+    """Yield the paths of each batch of changes; an empty one first, when it watches.
+
+    Raises what the watching library raises.
+    """
     import watchfiles
 
     changes = watchfiles.watch(
@@ -238,14 +253,20 @@ def _watch_natively(
         step=_STEP_MS,
         stop_event=stop,
         rust_timeout=_RUST_TIMEOUT_MS,
+        yield_on_timeout=True,
         raise_interrupt=False,
         # Left to itself it polls on every WSL, also where inotify works.
         force_polling=False,
         recursive=recursive,
         ignore_permission_denied=True,
     )
+    begun = False
     for batch in changes:
-        yield {path for _, path in batch}
+        if not begun:
+            begun = True
+            yield set()
+        if batch:
+            yield {path for _, path in batch}
 
 
 def _remote_kinds(roots: Iterable[WatchRoot]) -> dict[str, str | None]:

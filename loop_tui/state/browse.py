@@ -218,8 +218,9 @@ class Browse:
         return self._filter.narrow(self._base, self.text)
 
     def warm(self) -> None:
-        """Fold the text of every row ahead of the first keystroke; may run in a thread."""
-        self._filter.warm(self.snapshot.rows)
+        """Make ready for the first keystroke of a filter; may run in a thread."""
+        if (base := self._base) is not None:
+            self._filter.warm(base)
 
     def _show(self, rows: tuple[SessionRow, ...]) -> None:
         """Make `rows` the list; a cursor whose row is gone goes to the next one that stayed."""

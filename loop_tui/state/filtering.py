@@ -6,7 +6,7 @@ what its beginning found, so that only the first key looks at every row.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from itertools import compress
 
 from loop_core.model import SessionRow
@@ -30,12 +30,14 @@ class Filter:
         self._known: dict[int, tuple[SessionRow, str]] = {}
         self._base: Rows = ()
         self._texts: list[str] | None = None  # of every row of the base
+        self._warmed: tuple[Rows, list[str]] = ((), [])
         self._found: tuple[str, Rows, list[str]] = ("", (), [])
 
     def rename(self, names: Mapping[str, str]) -> None:
         """Projects have other names now."""
         self._names = names
         self._known.clear()
+        self._warmed = ((), [])
 
     def trim(self, count: int) -> None:
         """Let the texts of former rows go, when they outnumber the `count` rows there are."""
@@ -52,7 +54,9 @@ class Filter:
         before, rows, texts = self._found
         if not before or not text.startswith(before):
             if self._texts is None:
-                self._texts = [self._text_of(row) for row in base]
+                warmed, texts = self._warmed
+                same = warmed is base
+                self._texts = texts if same else [self._text_of(row) for row in base]
             rows, texts = base, self._texts
         for term in terms:
             kept = [term in text for text in texts]
@@ -70,7 +74,6 @@ class Filter:
             self._known[id(row)] = known = (row, text)
         return known[1]
 
-    def warm(self, rows: Iterable[SessionRow]) -> None:
-        """Fold the texts of `rows` ahead of the first keystroke; may run in a thread."""
-        for row in rows:
-            self._text_of(row)
+    def warm(self, base: Rows) -> None:
+        """Fold the texts of `base` ahead of the first keystroke; may run in a thread."""
+        self._warmed = (base, [self._text_of(row) for row in base])

@@ -11,7 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loop_core.model import Problem, Project, SessionKey, SessionRow, Snapshot
-from loop_tui.state import SORTS, VIEWS, Browse, Tally, display_names, project_lines, select
+from loop_tui.state import (
+    SORTS,
+    VIEWS,
+    Browse,
+    Tally,
+    display_names,
+    filtering,
+    project_lines,
+    select,
+)
 from loop_tui.state.views import in_view, ordered
 
 NOW = 1_790_000_000_000
@@ -179,6 +188,29 @@ def test_a_keystroke_of_the_filter_is_cheap_at_ten_thousand_rows() -> None:
     spent = time.process_time() - began
     assert browse.shown
     assert spent < 0.1
+
+
+def test_the_first_keystroke_finds_everything_folded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is warmed when the field opens is not done again by the key; a rename undoes it."""
+    folded: list[str] = []
+    real = filtering.haystack
+
+    def counting(row: SessionRow, name: str) -> str:
+        folded.append(row.id)
+        return real(row, name)
+
+    monkeypatch.setattr(filtering, "haystack", counting)
+    rows = [row(str(n), title=f"Séssion {n}") for n in range(20)]
+    browse = opened(*rows)
+    browse.warm()
+    folded.clear()
+    browse.filter("session 7")
+    assert [r.id for r in browse.shown] == ["17", "7"]
+    assert folded == []
+    project = Project(key="p0", source="loop", store="s", name="kettle")
+    browse.apply(snap(*rows, generation=2, projects=(project,)), settle=True)
+    browse.filter("kettle")
+    assert len(browse.shown) == 20
 
 
 # --- projects

@@ -15,6 +15,7 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from loop_core.loop.rows import model_name
+from loop_core.loop.titles import STORED_BYTES
 from loop_core.model import SessionKey, SessionRow, Stamp
 
 __all__ = ["Quick", "quick_row", "read_quickly"]
@@ -84,23 +85,39 @@ def read_quickly(raw: bytes) -> Quick | None:
         return None
     header = file.header
     title = header.title
-    if title is UNSET:
-        text = f"{header.id} {file.generation}"
-    else:
-        text = f"{header.id} {file.generation} {title.text}"
+    names = text = f"{header.id} {file.generation}"
+    if title is not UNSET:
+        text = f"{names} {title.text}"
         indices = title.message_indices
         if len(indices) > 1 and indices != sorted(set(indices)):
             return None
         if len(title.text) > 120:
             return None
+    if _is_plain(text) is None and (
+        title is UNSET or _is_plain(names) is None or not _is_title(title.text)
+    ):
+        return None
     if (
-        _is_plain(text) is None
-        or header.cwd[:1] != "/"
+        header.cwd[:1] != "/"
         or (file.bytes == 0) != (file.message_count == 0)
         or header.pinned_at is not UNSET
     ):
         return None
     return file
+
+
+def _is_title(text: str) -> bool:
+    """Whether a title is in normal form, whatever its script.
+
+    Of what is printable, which a screen may see as it is, only spaces and length can be wrong.
+    """
+    return (
+        text.isprintable()
+        and text != ""
+        and "  " not in text
+        and text[0] != " " != text[-1]
+        and len(text.encode()) <= STORED_BYTES
+    )
 
 
 def _milliseconds(time: timedelta) -> int:

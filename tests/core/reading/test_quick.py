@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from loop_core.errors import UnsupportedSession
 from loop_core.loop.quick import quick_row, read_quickly
 from loop_core.loop.rows import make_row, messages_problem, seen_meta
+from loop_core.loop.titles import normalize_title, stored_title_problem
 from loop_core.model import SessionKey, Stamp
+from loop_core.sanitize import safe_line
 
 _GOOD: dict[str, Any] = {
     "format": "loop-session",
@@ -66,6 +68,8 @@ _ODD: st.SearchStrategy[Any] = st.sampled_from(
         2**60,
     ]
 )
+_TITLE = st.text(max_size=50) | st.text(" aé\u0301中\u00a0\u200b\u180e\u2060😀", max_size=70)
+_ODD |= _TITLE.map(lambda text: {"text": text, "source": "user", "messageIndices": []})
 
 
 @given(
@@ -118,3 +122,13 @@ def test_what_loop_writes_goes_the_quick_way() -> None:
     meta = {"format": "loop-session", "version": 3, "header": _GOOD, "generation": "a" * 64}
     meta |= {"start": 0, "bytes": 0, "messageCount": 0}
     assert read_quickly(json.dumps(meta).encode()) is not None
+
+
+@given(_TITLE.map(normalize_title) | _TITLE | st.text("中 ", min_size=35, max_size=45))
+def test_titles_of_any_script_go_the_quick_way(text: str) -> None:
+    title = {"text": text, "source": "user", "messageIndices": [0]}
+    meta = {"format": "loop-session", "version": 3, "header": {**_GOOD, "title": title}}
+    meta |= {"generation": "a" * 64, "start": 0, "bytes": 0, "messageCount": 0}
+    quick = read_quickly(json.dumps(meta).encode())
+    sound = stored_title_problem(title) is None and safe_line(text, 400) == text
+    assert (quick is not None) == (sound and text.isprintable())

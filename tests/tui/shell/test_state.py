@@ -17,11 +17,10 @@ from loop_tui.state import (
     Browse,
     Tally,
     display_names,
-    filtering,
     project_lines,
     select,
 )
-from loop_tui.state.views import in_view, ordered
+from loop_tui.state.views import haystack, in_view, ordered
 
 NOW = 1_790_000_000_000
 
@@ -193,13 +192,12 @@ def test_a_keystroke_of_the_filter_is_cheap_at_ten_thousand_rows() -> None:
 def test_the_first_keystroke_finds_everything_folded(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is warmed when the field opens is not done again by the key; a rename undoes it."""
     folded: list[str] = []
-    real = filtering.haystack
 
     def counting(row: SessionRow, name: str) -> str:
         folded.append(row.id)
-        return real(row, name)
+        return haystack(row, name)
 
-    monkeypatch.setattr(filtering, "haystack", counting)
+    monkeypatch.setattr("loop_tui.state.filtering.haystack", counting)
     rows = [row(str(n), title=f"Séssion {n}") for n in range(20)]
     browse = opened(*rows)
     browse.warm()

@@ -23,16 +23,6 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-REACH = {
-    "first_rows": 2.5,
-    "filter_ms": 20.0,
-    "key_ms": 8.0,
-    "settle_s": 0.5,
-    "gap_ms": 50.0,
-    "bytes_a_row": 2048.0,
-    "idle_percent": 1.0,
-    "idle_opens": 0.0,
-}
 _SIZE = (120, 40)
 _KEYS = 500
 

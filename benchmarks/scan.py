@@ -11,6 +11,7 @@ import shutil
 import sys
 import tempfile
 import time
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,7 @@ class _Envelope(msgspec.Struct, gc=False):
 
 
 def make(root: Path, count: int) -> None:
-    """`count` sessions with stored titles in a dozen projects."""
+    """`count` sessions with stored titles in a dozen projects, at rest for weeks."""
     for number in range(count):
         cwd = root / "work" / f"project-{number % _PROJECTS}"
         cwd.mkdir(parents=True, exist_ok=True)
@@ -61,6 +62,10 @@ def make(root: Path, count: int) -> None:
         meta |= {"generation": EMPTY_GENERATION, "start": 0, "bytes": 0, "messageCount": 0}
         (folder / "meta.json").write_text(json.dumps(meta, separators=(",", ":")) + "\n")
         (folder / "messages.jsonl").write_bytes(b"")
+        # As old as it says: of a store of thousands few sessions are of today.
+        seconds = datetime.fromisoformat(moment).timestamp()
+        for name in ("meta.json", "messages.jsonl"):
+            os.utime(folder / name, (seconds, seconds))
 
 
 def _metas(root: Path) -> list[str]:

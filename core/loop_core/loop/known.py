@@ -45,7 +45,10 @@ class Place(NamedTuple):
 
 
 class Known(Struct, gc=False):
-    """A session as last read. `messages` is the stamp of messages.jsonl (version 3)."""
+    """A session as last read. `messages` is the stamp of messages.jsonl (version 3).
+
+    A session found at rest has none: its message file is not looked at again with the others.
+    """
 
     row: SessionRow
     stamp: Stamp | None
@@ -208,7 +211,7 @@ class Sessions:
             row = msgspec.structs.replace(
                 row, archived=archived, folder_missing=missing, owner_live=owned
             )
-        if self.ours.writes:
+        if row.path in self.ours.writes:
             # Another thread may have met our write before it was noted.
             changed = self.ours.changed_ms(row.path, known.stamp, known.messages)
             if row.changed_ms != changed:

@@ -15,7 +15,7 @@ from loop_core.loop.known import RECENT_MS, Known, Sessions
 from loop_core.loop.paths import MESSAGES_FILE, META_FILE
 from loop_core.loop.probe import OPEN_FLAGS
 from loop_core.loop.quick import quick_row, read_quickly
-from loop_core.loop.rows import messages_problem
+from loop_core.loop.rows import TOO_SHORT
 from loop_core.model import SessionKey, Stamp
 
 __all__ = ["take_new", "unchanged"]
@@ -57,7 +57,7 @@ def unchanged(sessions: Sessions, stems: Iterable[str], folder: int) -> list[str
             or (row.id in members) is not row.archived
             or row.id in traced
             or row.owner_live
-            or ours
+            or row.path in ours
         ):
             sessions.touch(one)
     return rest
@@ -70,6 +70,7 @@ def take_new(sessions: Sessions, stems: Iterable[str], folder: int) -> list[str]
     """
     known, place, ours = sessions.known, sessions.place, sessions.ours
     members, traced, places = sessions.members, sessions.traced, sessions.places
+    recent = sessions.now_ms - RECENT_MS
     store, start_of_ref, start_of_path = place.store, place.ref, place.path + "/"
     opened, status_of, read, close, look = os.open, os.fstat, os.read, os.close, os.stat
     rest = []
@@ -94,10 +95,12 @@ def take_new(sessions: Sessions, stems: Iterable[str], folder: int) -> list[str]
         except OSError:
             rest.append(stem)
             continue
-        messages = _new(Stamp, (now.st_mtime_ns, now.st_size, now.st_ino))
         path = start_of_path + name
         changed = max(stamp.mtime_ns, now.st_mtime_ns) // 1_000_000
-        if ours.writes:
+        messages = None
+        if changed >= recent:
+            messages = _new(Stamp, (now.st_mtime_ns, now.st_size, now.st_ino))
+        if path in ours.writes:
             changed = ours.changed_ms(path, stamp, messages)
         header, end = file.header, file.start + file.bytes
         # One text for all that are equal: a list holds thousands.
@@ -114,7 +117,7 @@ def take_new(sessions: Sessions, stems: Iterable[str], folder: int) -> list[str]
             False,  # linked  # noqa: FBT003
             changed,
             stem in traced and sessions.owned(stem, changed),
-            None if now.st_size >= end else messages_problem(end, messages),
+            None if now.st_size >= end else TOO_SHORT,
         )
         titled = row.title is not None or row.empty
         known[stem] = Known(row, stamp, messages, file.start, titled)

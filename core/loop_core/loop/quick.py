@@ -8,7 +8,8 @@ verdict and row are the same.
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
+from math import floor
 from typing import Annotated, Literal
 
 import msgspec
@@ -70,7 +71,6 @@ class Quick(Struct, gc=False, rename="camel"):
     message_count: _Count
 
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _decode = msgspec.json.Decoder(Quick).decode
 # Patterns in the types would cost more than all the rest of the decoding; so would three
 # matches instead of this one, of the id, the generation, and a title of plain words.
@@ -120,11 +120,6 @@ def _is_title(text: str) -> bool:
     )
 
 
-def _milliseconds(time: timedelta) -> int:
-    """Rounded down: digits beyond the millisecond do not count."""
-    return time.days * 86_400_000 + time.seconds * 1000 + time.microseconds // 1000
-
-
 def quick_row(  # noqa: PLR0917 - called for each of thousands of sessions
     file: Quick,
     key: SessionKey,
@@ -151,8 +146,9 @@ def quick_row(  # noqa: PLR0917 - called for each of thousands of sessions
         header.cwd,
         None if title is UNSET else title.text,
         None if title is UNSET else title.source,
-        _milliseconds(header.created_at - _EPOCH) or None,
-        _milliseconds(header.updated_at - _EPOCH),
+        # Digits beyond the millisecond do not count; a float holds microseconds.
+        floor(header.created_at.timestamp() * 1000 + 0.0005) or None,
+        floor(header.updated_at.timestamp() * 1000 + 0.0005),
         header.unread,
         None,  # pinned_ms
         archived,

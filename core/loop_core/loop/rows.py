@@ -19,6 +19,7 @@ from loop_core.sanitize import safe_line
 
 __all__ = [
     "NOTHING",
+    "TOO_SHORT",
     "Seen",
     "make_row",
     "messages_problem",
@@ -28,6 +29,7 @@ __all__ = [
     "unreadable",
 ]
 
+TOO_SHORT = "messages.jsonl is shorter than the metadata says"
 _TITLE_SOURCES = ("fallback", "model", "user")
 
 
@@ -123,7 +125,7 @@ def make_row(
 def messages_problem(end: int, messages: Stamp | None) -> str | None:
     if messages is None:
         return "messages.jsonl is missing" if end else None
-    return "messages.jsonl is shorter than the metadata says" if messages.size < end else None
+    return TOO_SHORT if messages.size < end else None
 
 
 @lru_cache(maxsize=256)

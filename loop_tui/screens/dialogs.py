@@ -18,6 +18,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Button, Input, Static
 
 Result = TypeVar("Result")
+SHORT = 16  # under so many lines a dialog leaves out what is blank
 GUARD_S = 0.2  # keys typed before the dialog could be read do not answer it
 
 
@@ -46,6 +47,7 @@ class Answer(NamedTuple):
 class Modal(ModalScreen[Result], Generic[Result]):
     """A screen above the browser, drawn in ASCII where the browser is."""
 
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (SHORT, "-tall")]  # noqa: RUF012 - Textual's form
     AUTO_FOCUS = ""  # else the first button, Cancel, would take keys typed ahead
 
     def __init__(self) -> None:
@@ -107,8 +109,19 @@ class ConfirmDialog(Modal[Answer]):
         again = f" or {q.letter}" if q.letter else ""
         return f"Enter, y{again} {does}{gap}n or Esc cancels"
 
+    def on_resize(self) -> None:
+        """Where there may be no room for the hint, the border has its keys."""
+        short = self.app.size.height < SHORT
+        self.query_one("#dialog").border_subtitle = Content(self._keys()) if short else None
+
+    def _keys(self) -> str:
+        q = self.question
+        first = f"type {q.typed}" if q.typed else f"y {q.does or f'{q.confirm.lower()}s'}"
+        return f"{first} {q.separator} Esc cancels"
+
     def on_mount(self) -> None:
         super().on_mount()
+        self.add_class("-asks")
         q = self.question
         wanted = "#typed" if q.typed else "#cancel" if q.danger else "#confirm"
         self.set_focus(self.query_one(wanted), scroll_visible=False)

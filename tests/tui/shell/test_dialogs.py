@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from loop_core.errors import Refused
 from loop_core.store import Choices
 from loop_tui.screens.dialogs import ArchiveDialog, ConfirmDialog, PinDialog
@@ -294,3 +296,18 @@ async def test_the_right_dialog_for_each_key(app: Any, drive: Any) -> None:
             await d.pilot.pause(0.1)
             assert "12 rounds" in d.text()
             await d.press("escape")
+
+
+@pytest.mark.parametrize(("size", "all_of_it"), [((40, 12), True), ((30, 7), False)])
+async def test_a_short_screen_still_says_which_keys_answer(
+    app: Any, drive: Any, size: tuple[int, int], all_of_it: bool
+) -> None:
+    async with drive(app, size) as d:
+        for key, does, button in (("a", "archives", "Archive"), ("d", "deletes", "Delete")):
+            await d.press(key)
+            await d.pilot.pause(0.1)
+            shown = d.text()
+            assert f"y {does} · Esc cancels" in shown
+            assert ("Cancel " in shown and f" {button}  " in shown) is all_of_it
+            await d.press("escape")
+        assert d.app.screen is d.screen

@@ -17,8 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loop_core import craft
+from loop_core.craft import gaps
 from loop_core.craft import rows as full_rows
-from loop_core.craft import scan as scan_module
 from loop_core.craft.quick import quick_row
 from loop_core.craft.scan import WorkspaceScanner
 from loop_core.craft.statuses import BUILT_IN
@@ -253,7 +253,7 @@ def test_a_file_gone_from_a_folder_that_stays_is_waited_for(
     assert told.unsettled == ()
     file.rename(aside)
     store.rescan({str(file)})
-    monkeypatch.setattr(scan_module, "_PATIENCE", 0.0)
+    monkeypatch.setattr(gaps, "PATIENCE", 0.0)
     told = store.rescan({str(file)})
     assert told.unsettled == ()
     assert "no session.jsonl" in (told.rows[0].problem or "")

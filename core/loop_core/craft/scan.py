@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from loop_core.craft.gaps import Gaps, may_be_renamed
 from loop_core.craft.quick import new_tuple, quick_row
 from loop_core.craft.rows import OPEN_FLAGS, Place, bare_row, read_head, row_from
 from loop_core.craft.sessions import SESSION_FILE
@@ -34,8 +35,6 @@ _FIRST_STEP = 250  # rows of the first step; each later one has four times as ma
 _ORDINARY = 2048  # bytes that hold the header of most sessions
 _FOLDER_END = -len(SESSION_FILE) - 1
 _LOOKS = (0.0, 0.002, 0.01, 0.03, 0.06, 0.1)
-_GAP_NS = 5_000_000_000  # a lone .tmp younger than this may still be renamed
-_PATIENCE = 1.2  # seconds a file may be missing from a folder that stays
 _LONE = (
     "only session.jsonl.tmp is left of a crash; Craft-Agents does not list the session "
     "and deletes the file; restore brings it back"
@@ -66,8 +65,7 @@ class WorkspaceScanner:
         self.trash = self.trashed.path
         self._rows_by_name: dict[str, SessionRow] = {}
         self._unsure: set[str] = set()  # rows to be read again whatever their stamp says
-        self._missed: dict[str, float] = {}  # since when a session that was read has no file
-        self._kept: set[str] = set()  # of these, the ones whose row stays for the moment
+        self._gaps = Gaps()
         self._known: frozenset[str] = frozenset()
         self._known_stamp: object = object()
         self._missing: dict[str, bool] = {}
@@ -90,7 +88,7 @@ class WorkspaceScanner:
     @property
     def unsettled(self) -> list[str]:
         """Session folders to look at again soon: their file is missing, their row is kept."""
-        return [f"{self.sessions}/{name}" for name in self._kept]
+        return [f"{self.sessions}/{name}" for name in self._gaps.open]
 
     def scan(self, *, cancelled: Cancelled = never_cancelled) -> Iterator[Found]:
         """Everything, in growing steps; the last one is complete unless cancelled or broken."""
@@ -124,8 +122,7 @@ class WorkspaceScanner:
                 yield Found(tuple(rows.values()), complete=False)
         self._rows_by_name = rows
         self._unsure &= rows.keys()
-        self._kept &= rows.keys()
-        self._missed = {name: at for name, at in self._missed.items() if name in rows}
+        self._gaps.keep(rows)
         self._problems = tuple(strays)
         yield self._finished()
 
@@ -142,7 +139,7 @@ class WorkspaceScanner:
                 self._rows_by_name[name] = self._session(name, linked=linked)
             else:
                 self._rows_by_name.pop(name, None)
-                self._found_again(name)
+                self._gaps.close(name)
         return self._finished()
 
     def look(self, name: str) -> SessionRow | None:
@@ -244,11 +241,11 @@ class WorkspaceScanner:
                 continue
             except OSError as error:
                 self._unsure.add(name)
-                self._found_again(name)
+                self._gaps.close(name)
                 place = self._place(name, SESSION_FILE, linked=linked)
                 return bare_row(place, _unreadable(error), _changed(path))
             self._unsure.discard(name)
-            self._found_again(name)
+            self._gaps.close(name)
             return row
         return self._without_file(name, linked=linked)
 
@@ -274,28 +271,16 @@ class WorkspaceScanner:
         """Whether a missing file is worth waiting for: the application writes just now."""
         if name in self._rows_by_name:
             return name not in self._unsure
-        stamp = stamp_at(f"{self.sessions}/{name}/{_TMP}")
-        return stamp is not None and time.time_ns() - stamp.mtime_ns < _GAP_NS
-
-    def _found_again(self, name: str) -> None:
-        """The file is there, or the folder is not: nothing to wait for."""
-        self._missed.pop(name, None)
-        self._kept.discard(name)
+        return may_be_renamed(stamp_at(f"{self.sessions}/{name}/{_TMP}"))
 
     def _without_file(self, name: str, *, linked: bool) -> SessionRow:
         """No `session.jsonl`: a gap, a crash left a lone `.tmp`, or the folder holds no session."""
         self._unsure.add(name)
         old = self._rows_by_name.get(name)
         if old is not None and old.stamp is not None and old.path.endswith(SESSION_FILE):
-            # Every look tries again until the gap is clear.
-            self._kept.add(name)
-            since = self._missed.setdefault(name, time.monotonic())
             tmp = stamp_at(f"{self.sessions}/{name}/{_TMP}")
-            if tmp is None and time.monotonic() - since < _PATIENCE:
-                return old
-            if tmp is not None and time.time_ns() - tmp.mtime_ns < _GAP_NS:
-                return old
-        self._kept.discard(name)
+            if self._gaps.holds(name, tmp):
+                return old  # every look tries again until the gap is clear
         place = self._place(name, _TMP, linked=linked)
         try:
             head = read_head(place.path)

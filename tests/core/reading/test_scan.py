@@ -507,7 +507,7 @@ def test_memory_a_session_is_small(disk: Any, kit: Any) -> None:
     finally:
         tracemalloc.stop()
     assert len(scan.rows) == 500
-    assert held / 500 < 3000
+    assert held / 500 < 2048
 
 
 def test_a_link_to_what_is_listed_anyway_is_followed_once(disk: Any, kit: Any) -> None:

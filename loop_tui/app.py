@@ -25,6 +25,8 @@ from loop_tui.settings import SettingsFile
 from loop_tui.terminal import terminal_gone
 
 if TYPE_CHECKING:
+    from textual.message import Message
+
     from loop_core.model import Snapshot
     from loop_tui.service import Options, Service
 
@@ -151,7 +153,13 @@ class LoopTui(App[None]):
 
     def _scan_step(self, snapshot: Snapshot) -> None:
         """Called from the scanning thread with growing snapshots."""
-        self.browser.post_message(SnapshotReady(snapshot))
+        self._from_thread(SnapshotReady(snapshot))
+
+    def _from_thread(self, message: Message) -> None:
+        """Post a message to the browser; what can be done of it here is not done there."""
+        if isinstance(message, SnapshotReady):
+            self.browser.browse.prepare(message.snapshot, now_ms=self.browser.now_ms)
+        self.browser.post_message(message)
 
     @on(ServiceOpened)
     def _opened(self, event: ServiceOpened) -> None:
@@ -167,7 +175,7 @@ class LoopTui(App[None]):
         if not self._watch:
             self.browser.post_message(WatchState("off"))
             return
-        self.live = Live(self.service, self.browser.post_message)
+        self.live = Live(self.service, self._from_thread)
         self.live.start()
 
     def place_names(self) -> tuple[str, ...]:

@@ -37,6 +37,9 @@ class News:
         browse = screen.browse
         if snapshot.generation < browse.snapshot.generation:
             return
+        if snapshot is browse.snapshot and not browse.pending:
+            screen.board.show_all()  # taken already; marks may have changed
+            return
         before = browse.row
         first = not browse.snapshot.rows
         idle = time.monotonic() - screen.last_touch > IDLE_S

@@ -2,7 +2,8 @@
 
 `views` says which rows a view holds and in which order, `tally` how many they are, `projects`
 how projects are named and listed, `filtering` and `order` which rows a text leaves and where
-they stay; `browse` keeps all that, the cursor and the marks while snapshots come and go.
+they stay, `prepared` what a thread can do of that ahead; `browse` keeps all that, the cursor
+and the marks while snapshots come and go.
 The command line uses `select` as the browser does, so both always agree.
 """
 

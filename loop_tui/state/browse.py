@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from loop_core.model import SessionKey, SessionRow, Snapshot
 from loop_tui.state.filtering import Filter
 from loop_tui.state.order import around, heir, merged
+from loop_tui.state.prepared import NOTHING, Choice, Prepared, chosen, prepare
 from loop_tui.state.projects import full_names
 from loop_tui.state.tally import Tally
 from loop_tui.state.views import (
@@ -21,8 +22,6 @@ from loop_tui.state.views import (
     View,
     in_view,
     members,
-    problem_rows,
-    select,
 )
 
 
@@ -50,15 +49,24 @@ class Browse:
         self.sticky: set[SessionKey] = set()  # rows that stay, dimmed, in the Unread view
         self.shown: tuple[SessionRow, ...] = ()
         self.pending = False  # the order on screen is not the order of the snapshot
-        self.rows: dict[SessionKey, SessionRow] = {}
         self.names: Mapping[str, str] = {}
-        self.tally = Tally()
-        self._stand_ins: tuple[SessionRow, ...] = ()  # for problems without a session
+        self._ready = NOTHING  # what was prepared last, of this snapshot or a newer one
+        self._known = NOTHING  # what is known of this snapshot
         self._index: dict[SessionKey, int] = {}
         self._base: tuple[SessionRow, ...] | None = None  # what the filter narrows
         self._filter = Filter()
 
     # --- reading
+
+    @property
+    def rows(self) -> dict[SessionKey, SessionRow]:
+        """Every row of the snapshot, and those that stand for problems without a session."""
+        return self._known.rows
+
+    @property
+    def tally(self) -> Tally:
+        """How many rows there are of which kind."""
+        return self._known.tally
 
     @property
     def row(self) -> SessionRow | None:
@@ -89,15 +97,13 @@ class Browse:
         """Rows of every view in `project`, or in all."""
         counts = self.tally.counts(project, show_hidden=self.show_hidden)
         if project is None:
-            counts["problems"] += len(self._stand_ins)
+            counts["problems"] += len(self._known.stand_ins)
         return counts
 
     def running(self, now_ms: int) -> int:
         """How many active sessions an agent is working on."""
         return sum(
-            row.running(now_ms)
-            for row in self.snapshot.rows
-            if not row.archived and row.trashed_ms is None and (self.show_hidden or not row.hidden)
+            row.running(now_ms) for row in self._known.lively if self.show_hidden or not row.hidden
         )
 
     # --- choosing
@@ -163,23 +169,28 @@ class Browse:
             self.names = full_names(snapshot.projects)
             self._filter.rename(self.names)
         self._filter.trim(len(snapshot.rows))
-        self.snapshot = snapshot
-        self.tally.update(snapshot.rows)
-        self._stand_ins = (
-            problem_rows(snapshot.problems, snapshot.rows) if snapshot.problems else ()
-        )
-        self.rows = {row.key: row for row in snapshot.rows}
-        self.rows.update((row.key, row) for row in self._stand_ins)
-        if snapshot.complete:
+        ready = self._ready
+        if ready.snapshot is not snapshot:
+            ready = self.prepare(snapshot)
+        self.snapshot, self._known = snapshot, ready
+        if snapshot.complete and self.marks:
             self.marks.intersection_update(self.rows)
         if self.view == "unread":
             self.sticky = {
                 k for k in self.sticky if k in self.rows and in_view(self.rows[k], "active")
             }
-        self._base = None
+        self._base = ready.base if ready.choice == self._choice() else None
         fresh_rows = self._compute()
         self._show(fresh_rows if settle else merged(fresh_rows, self.shown))
         self.pending = not settle and self.shown != fresh_rows
+
+    def prepare(self, snapshot: Snapshot, *, now_ms: int = 0) -> Prepared:
+        """Do what `apply` would have to do; may run in a thread, where nobody waits for it."""
+        self._ready = ready = prepare(snapshot, self._choice(), self._ready, now_ms=now_ms)
+        return ready
+
+    def _choice(self) -> Choice:
+        return Choice(self.view, self.project, self.sort, self.reverse, self.show_hidden)
 
     def settle(self) -> None:
         """Put the rows in the order of the snapshot (idle, or asked for)."""
@@ -189,32 +200,7 @@ class Browse:
 
     def _compute(self) -> tuple[SessionRow, ...]:
         if self._base is None:
-            if (
-                self.sort == "activity"
-                and not self.reverse
-                and self.view not in ("trash", "problems")
-            ):
-                # The snapshot comes in this order already.
-                self._base = tuple(
-                    members(
-                        self.snapshot.rows,
-                        self.view,
-                        project=self.project,
-                        show_hidden=self.show_hidden,
-                        keep=self.sticky,
-                    )
-                )
-            else:
-                self._base = select(
-                    self.snapshot.rows,
-                    self.view,
-                    project=self.project,
-                    sort=self.sort,
-                    reverse=self.reverse,
-                    show_hidden=self.show_hidden,
-                    problems=self.snapshot.problems,
-                    keep=self.sticky,
-                )
+            self._base = chosen(self.snapshot, self._choice(), self.sticky)
         return self._filter.narrow(self._base, self.text)
 
     def warm(self) -> None:
@@ -227,7 +213,8 @@ class Browse:
         if len(rows) == len(self.shown) and all(map(operator.is_, rows, self.shown)):
             self.shown, self.pending = rows, False
             return
-        index = {row.key: i for i, row in enumerate(rows)}
+        known = self._known
+        index = known.places if rows is known.base else {r.key: i for i, r in enumerate(rows)}
         if self.cursor not in index:
             first = rows[0].key if rows else None
             self.cursor = heir(self.shown, self.position, index) or first

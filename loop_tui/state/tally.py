@@ -28,17 +28,19 @@ _AT: dict[View, int] = {
 
 
 class Tally:
-    """Always what `loop_tui.state.views.members` would give, counted."""
+    """Always what `loop_tui.state.views.members` would give, counted. Not changed afterwards.
 
-    def __init__(self, rows: Iterable[SessionRow] = ()) -> None:
-        self._rows: tuple[SessionRow, ...] = ()
+    `before` is a tally of mostly the same rows; rows are immutable, so the same are the same.
+    """
+
+    def __init__(self, rows: Iterable[SessionRow] = (), before: Tally | None = None) -> None:
+        self._rows = tuple(rows)
         self._cells: dict[tuple[str, bool], list[int]] = {}  # by project and hidden
-        self.update(rows)
+        if before is not None:
+            self._cells = {key: cell.copy() for key, cell in before._cells.items()}
+        self._replace(() if before is None else before._rows, self._rows)
 
-    def update(self, rows: Iterable[SessionRow]) -> None:
-        """Count `rows` in place of those before. Rows are immutable: the same are the same."""
-        fresh = tuple(rows)
-        before, self._rows = self._rows, fresh
+    def _replace(self, before: Sequence[SessionRow], fresh: Sequence[SessionRow]) -> None:
         start = _alike(before, fresh)
         gone, come = before[start:], fresh[start:]
         if end := _alike(gone[::-1], come[::-1]):

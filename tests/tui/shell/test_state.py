@@ -92,8 +92,7 @@ def test_a_tally_is_kept_row_by_row(
 ) -> None:
     """Whatever came and went, the numbers are those of a fresh count."""
     kept = [row for row in rows if data.draw(st.booleans())]
-    tally = Tally(rows)
-    tally.update([*others, *kept])
+    tally = Tally([*others, *kept], Tally(rows))
     fresh = Tally([*others, *kept])
     for project in (None, "p0", "p1"):
         for hidden in (False, True):
@@ -417,3 +416,26 @@ def test_views_and_projects_of_the_left_pane() -> None:
     browse.choose_project("p0")
     assert [r.id for r in browse.shown] == ["a"]
     assert in_view(browse.shown[0], "unread")
+
+
+@given(rows_strategy, rows_strategy, st.sampled_from(VIEWS), st.sampled_from(SORTS), st.booleans())
+def test_what_a_thread_prepared_is_what_would_be_done(
+    rows: list[SessionRow], later: list[SessionRow], view: Any, sort: Any, moved_on: bool
+) -> None:
+    """Prepared or not, and whatever is chosen between, the list is the same."""
+    ahead, plain = Browse(), Browse()
+    for browse in (ahead, plain):
+        browse.apply(snap(*rows), settle=True)
+        browse.choose_view(view)
+        browse.sort_by(sort)
+    second = snap(*later, generation=2)
+    ahead.prepare(second)
+    for browse in (ahead, plain):
+        if moved_on:
+            browse.step_view(1)
+        browse.apply(second, settle=True)
+    assert ahead.shown == plain.shown
+    assert [ahead.index_of(r.key) for r in ahead.shown] == list(range(len(ahead.shown)))
+    assert ahead.counts() == plain.counts()
+    assert ahead.running(1) == plain.running(1)
+    assert (ahead.cursor, ahead.rows) == (plain.cursor, plain.rows)

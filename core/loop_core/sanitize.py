@@ -29,6 +29,7 @@ _SIGNS |= dict.fromkeys((0x0085, 0x2028, 0x2029), _NEWLINE_SIGN)
 _UNSAFE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
+_HARMLESS = bytes(range(0x20, 0x7F)) + b"\t\n"
 _BREAKS = str.maketrans("\n\t", "  ")
 
 
@@ -44,7 +45,8 @@ def safe(text: str) -> str:
     if "\r" in text:
         text = text.replace("\r\n", "\n")
     if text.isascii():
-        return text.translate(_SIGNS)
+        # Whether anything is left without the harmless is quicker to ask than to translate.
+        return text.translate(_SIGNS) if text.encode().translate(None, _HARMLESS) else text
     # A translate of non-ASCII text looks every character up; a search does not.
     return _UNSAFE.sub(_sign, text) if _UNSAFE.search(text) else text
 

@@ -80,11 +80,11 @@ def take_new(sessions: Sessions, stems: Iterable[str], folder: int) -> list[str]
             fd = opened(name, OPEN_FLAGS, dir_fd=folder)
             try:
                 now = status_of(fd)
-                raw = read(fd, now.st_size + 1)
+                raw = read(fd, now.st_size + 1) if stat.S_ISREG(now.st_mode) else b""
             finally:
                 close(fd)
             stamp = _new(Stamp, (now.st_mtime_ns, now.st_size, now.st_ino))
-            if len(raw) != stamp.size or not stat.S_ISREG(now.st_mode):
+            if not raw or len(raw) != stamp.size:
                 rest.append(stem)
                 continue
             file = read_quickly(raw)

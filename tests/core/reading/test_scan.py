@@ -215,6 +215,13 @@ def test_a_fifo_as_metadata_does_not_hang(disk: Any) -> None:
     (row,) = kit_rows(disk)
     assert row.problem is not None
     assert "regular" in row.problem
+    fd = os.open(where / "meta.json", os.O_RDWR | os.O_NONBLOCK)
+    try:
+        os.write(fd, b"for somebody else")
+        kit_rows(disk)
+        assert os.read(fd, 100) == b"for somebody else"
+    finally:
+        os.close(fd)
 
 
 def kit_rows(disk: Any) -> Any:

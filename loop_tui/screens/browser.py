@@ -27,7 +27,7 @@ from loop_tui.screens.board import Board
 from loop_tui.screens.changes import Changes
 from loop_tui.screens.choosing import Choosing
 from loop_tui.screens.copying import Copying
-from loop_tui.screens.keyboard import Handler, Keyboard
+from loop_tui.screens.keyboard import Keyboard
 from loop_tui.screens.news import News
 from loop_tui.screens.places import Places
 from loop_tui.screens.resuming import Resuming
@@ -102,22 +102,18 @@ class BrowserScreen(Screen[None]):
         self.windows = Windows(self)
         self.searching = Searching(self)
         self.saving = Saving(self)
-        self.keyboard = Keyboard(self, self._handlers())
-
-    def _handlers(self) -> dict[str, Handler]:
-        """What the commands of the table do, by id."""
-        return {
-            **self.places.handlers(),
-            **self.choosing.handlers(),
-            **self.windows.handlers(),
-            **self.triage.handlers(),
-            **self.copying.handlers(),
-            **self.resuming.handlers(),
-            **self.searching.handlers(),
-            **self.saving.handlers(),
-            "refresh": lambda _: self.news.rescan(said=True),
-            "quit": lambda _: self.owner.leave(),
-        }
+        self.keyboard = Keyboard(
+            self,
+            self.places,
+            self.choosing,
+            self.news,
+            self.windows,
+            self.triage,
+            self.copying,
+            self.resuming,
+            self.searching,
+            self.saving,
+        )
 
     # --- what the controllers use
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from textual import events
 from textual.widgets import Input
@@ -20,9 +20,17 @@ from loop_tui.widgets.bars import Toast
 if TYPE_CHECKING:
     from loop_tui.screens.browser import BrowserScreen
 
-__all__ = ["Handler", "Keyboard"]
+__all__ = ["Handler", "Keyboard", "Part"]
 
 Handler = Callable[[Context], None]
+
+
+class Part(Protocol):
+    """Something on the screen that deals with commands of the table."""
+
+    def handlers(self) -> Mapping[str, Handler]:
+        """What its commands do, by id."""
+
 
 BREATH_S = 0.008
 GUARD_S = 0.3  # so long after something closed, `q` does not quit
@@ -31,9 +39,9 @@ GUARD_S = 0.3  # so long after something closed, `q` does not quit
 class Keyboard:
     """The commands of one browser screen, by id."""
 
-    def __init__(self, screen: BrowserScreen, handlers: Mapping[str, Handler]) -> None:
+    def __init__(self, screen: BrowserScreen, *parts: Part) -> None:
         self.screen = screen
-        self.handlers = dict(handlers)
+        self.handlers = {name: run for part in parts for name, run in part.handlers().items()}
         self.last_key = 0.0  # monotonic; 0.0 when none was pressed yet
         self._breath = 0.0
         self._closed_at = 0.0

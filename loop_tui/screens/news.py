@@ -17,6 +17,7 @@ from loop_core.model import Snapshot
 
 if TYPE_CHECKING:
     from loop_tui.screens.browser import BrowserScreen
+    from loop_tui.screens.keyboard import Handler
 
 __all__ = ["News"]
 
@@ -30,6 +31,9 @@ class News:
         self.screen = screen
         self.scanning = True  # the first scan is not over
         self._settle_timer: Timer | None = None
+
+    def handlers(self) -> dict[str, Handler]:
+        return {"refresh": lambda _: self.rescan(said=True)}
 
     def apply(self, snapshot: Snapshot) -> None:
         """Take a snapshot; rows change places only when nobody is at the keys."""

@@ -51,6 +51,7 @@ class Places:
             "view.previous": lambda _: self.view(-1),
             "back": lambda _: self.back(),
             "close": lambda _: self.close(),
+            "quit": lambda _: self.screen.owner.leave(),
         }
 
     def _move(self, moved: Callable[[], bool]) -> None:

@@ -3,12 +3,12 @@
 It composes the panes and hands every message to the part that deals with it. Each part is an
 object with one task and a module of its own: `keyboard` runs commands, `places` and `choosing`
 move about, `board` draws what is chosen, `news` takes snapshots, `triage` asks and `changes`
-performs, `copying`, `resuming`, `saving`, `searching` and `windows` do what they are called.
+performs; `copying`, `resuming`, `saving`, `searching`, `windows` and `preferences` do what they
+are called.
 """
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Any
 
 from textual import events, on
@@ -30,12 +30,12 @@ from loop_tui.screens.copying import Copying
 from loop_tui.screens.keyboard import Keyboard
 from loop_tui.screens.news import News
 from loop_tui.screens.places import Places
+from loop_tui.screens.preferences import Preferences
 from loop_tui.screens.resuming import Resuming
 from loop_tui.screens.saving import Saving
 from loop_tui.screens.searching import Indexed, IndexEnded, Searching
 from loop_tui.screens.triage import Triage
 from loop_tui.screens.windows import Windows
-from loop_tui.settings import Settings
 from loop_tui.state import Browse
 from loop_tui.widgets.bars import FooterBar, HeaderBar, StatusBar, ViewStrip
 from loop_tui.widgets.history import HistoryPane
@@ -63,13 +63,13 @@ class BrowserScreen(Screen[None]):
     def __init__(self, app: LoopTui) -> None:
         super().__init__()
         self.owner = app
-        self.settings: Settings = app.settings_file.value
+        settings = app.settings_file.value
         self.ascii_only = app.ascii_only
         self.glyphs = text.glyphs(app.ascii_only)
         self.browse = Browse(
-            sort=self.settings.sort,
-            reverse=self.settings.reverse,
-            show_hidden=self.settings.show_hidden,
+            sort=settings.sort,
+            reverse=settings.reverse,
+            show_hidden=settings.show_hidden,
         )
         self.header = HeaderBar(ascii_only=app.ascii_only)
         self.strip = ViewStrip(ascii_only=app.ascii_only)
@@ -100,6 +100,7 @@ class BrowserScreen(Screen[None]):
         self.choosing = Choosing(self)
         self.places = Places(self)
         self.windows = Windows(self)
+        self.preferences = Preferences(self)
         self.searching = Searching(self)
         self.saving = Saving(self)
         self.keyboard = Keyboard(
@@ -108,6 +109,7 @@ class BrowserScreen(Screen[None]):
             self.choosing,
             self.news,
             self.windows,
+            self.preferences,
             self.triage,
             self.copying,
             self.resuming,
@@ -168,9 +170,9 @@ class BrowserScreen(Screen[None]):
         self.places.arrange()
         self.set_focus(self.session_list)
         self.board.show_all()
-        if not self.settings.hint_seen:
+        if not self.preferences.value.hint_seen:
             self.toast(HINT.replace("·", self.glyphs.separator), seconds=15.0)
-            self.change_settings(hint_seen=True)
+            self.preferences.change(hint_seen=True)
 
     def on_resize(self) -> None:
         # A terminal of unknown size reports a resize at every layout: titles would answer
@@ -265,20 +267,6 @@ class BrowserScreen(Screen[None]):
 
     def on_unmount(self) -> None:
         self.searching.stop()
-
-    # --- settings
-
-    def change_settings(self, **values: Any) -> None:
-        """Keep a setting; a file that cannot be written is said once (failures row 154)."""
-        changed = self.owner.settings_file.change(**values)
-        self.settings = self.owner.settings_file.value
-        if changed:
-            self.run_worker(self._save_settings(), group="settings")
-
-    async def _save_settings(self) -> None:
-        why = await asyncio.to_thread(self.owner.settings_file.save)
-        if why is not None:
-            self.toast(why, "warning")
 
     # --- focus
 

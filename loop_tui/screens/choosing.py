@@ -37,7 +37,7 @@ class Choosing:
     def sort(self) -> None:
         screen = self.screen
         screen.browse.step_sort()
-        screen.change_settings(sort=screen.browse.sort)
+        screen.preferences.change(sort=screen.browse.sort)
         screen.board.show_rows()
         screen.toast(f"Sorted by {screen.browse.sort}")
 
@@ -45,7 +45,7 @@ class Choosing:
         screen = self.screen
         browse = screen.browse
         browse.sort_by(browse.sort, reverse=not browse.reverse)
-        screen.change_settings(reverse=browse.reverse)
+        screen.preferences.change(reverse=browse.reverse)
         screen.board.show_rows()
         screen.toast("Reversed" if browse.reverse else "In the usual direction")
 

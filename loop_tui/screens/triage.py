@@ -70,7 +70,7 @@ class Triage:
         """Pin what is not pinned yet; unpin when everything is."""
         rows = context.targets
         wanted: Action = "pin" if any(row.pinned_ms is None for row in rows) else "unpin"
-        self._ask(wanted, rows, silent=not self.screen.settings.ask_pin)
+        self._ask(wanted, rows, silent=not self.screen.preferences.value.ask_pin)
 
     def archive(self, context: Context) -> None:
         """Archive what is not archived yet; restore when everything is; out of the trash."""
@@ -80,7 +80,7 @@ class Triage:
             return
         back = all(row.archived or is_lone(row) for row in rows)
         wanted: Action = "restore" if back else "archive"
-        self._ask(wanted, rows, silent=not self.screen.settings.ask_archive)
+        self._ask(wanted, rows, silent=not self.screen.preferences.value.ask_archive)
 
     def purge_all(self, _: Context) -> None:
         rows = [row for row in self.screen.browse.rows.values() if row.trashed_ms is not None]
@@ -111,7 +111,7 @@ class Triage:
                 return
             if answer.never_ask:
                 name = "ask_pin" if action in ("pin", "unpin") else "ask_archive"
-                screen.change_settings(**{name: False})
+                screen.preferences.change(**{name: False})
             self.screen.changes.start(action, keys)
 
         dialog = {
@@ -183,7 +183,7 @@ class Triage:
             or row.trashed_ms is not None
             or key in self.kept_unread
             or screen.read_only
-            or not screen.settings.auto_read
+            or not screen.preferences.value.auto_read
             or (row.source == "craft" and row.owner_live)
             or (row.linked and row.form != "loop2")  # not written through a linked directory
         ):

@@ -1,4 +1,4 @@
-"""What opens above the browser: help, palette, details, themes, settings."""
+"""What opens above the browser: help, palette, details."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from loop_core.errors import LoopError, reason_of
 from loop_core.model import Detail, SessionRow
 from loop_tui.commands import BY_ID, COMMANDS, Context, commands_in, keys_label
-from loop_tui.screens.listing import ChoiceScreen, DetailsScreen, HelpScreen, Option
+from loop_tui.screens.listing import DetailsScreen, HelpScreen
 from loop_tui.screens.palette import Entry, PaletteScreen
 from loop_tui.screens.questions import title_of
 from loop_tui.state import VIEW_LABELS, VIEWS, fold
@@ -17,8 +17,6 @@ from loop_tui.state.projects import SOURCE_LABELS
 from loop_tui.state.views import is_stand_in
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
-
     from loop_tui.screens.browser import BrowserScreen
     from loop_tui.screens.keyboard import Handler
 
@@ -34,11 +32,6 @@ class Windows:
             "help": self.help,
             "palette": self.palette,
             "details": lambda c: self.details(c.targets[0]) if c.targets else None,
-            "theme": lambda _: self.theme(),
-            "toggle.hidden": lambda _: self.toggle_hidden(),
-            "toggle.ask_pin": lambda _: self.toggle("ask_pin", "Asking before a pin"),
-            "toggle.ask_archive": lambda _: self.toggle("ask_archive", "Asking before archiving"),
-            "toggle.auto_read": lambda _: self.toggle("auto_read", "Marking read what was seen"),
             **{name: self._viewer(action) for name, action in VIEWER_ACTIONS.items()},
         }
 
@@ -131,46 +124,6 @@ class Windows:
             screen.app.push_screen(
                 DetailsScreen(title_of(row), found, ascii_only=screen.ascii_only)
             )
-
-    # --- settings
-
-    def theme(self) -> None:
-        screen = self.screen
-        names = sorted(screen.app.available_themes)
-        names.sort(key=lambda name: name not in ("night", "day"))
-        notes = {
-            "night": "ours, dark",
-            "day": "ours, light",
-            "ansi-dark": "the terminal's own colours",
-            "ansi-light": "the terminal's own colours",
-            "textual-ansi": "the terminal's own colours",
-        }
-        options = [Option(name, name, notes.get(name, "")) for name in names]
-
-        def answered(chosen: tuple[Hashable, ...] | None) -> None:
-            if chosen:
-                screen.app.theme = str(chosen[0])
-                screen.change_settings(theme=str(chosen[0]))
-
-        screen.app.push_screen(
-            ChoiceScreen(
-                "Theme", options, chosen=(screen.app.theme,), ascii_only=screen.ascii_only
-            ),
-            answered,
-        )
-
-    def toggle(self, name: str, words: str) -> None:
-        value = not getattr(self.screen.settings, name)
-        self.screen.change_settings(**{name: value})
-        self.screen.toast(f"{words}: {'on' if value else 'off'}")
-
-    def toggle_hidden(self) -> None:
-        screen = self.screen
-        screen.browse.toggle_hidden()
-        screen.change_settings(show_hidden=screen.browse.show_hidden)
-        screen.board.show_all()
-        state = "shown" if screen.browse.show_hidden else "hidden"
-        screen.toast(f"Helper sessions are {state}")
 
 
 VIEWER_ACTIONS = {

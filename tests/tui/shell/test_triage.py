@@ -178,7 +178,7 @@ async def test_looking_marks_read_by_loops_rule(
         seen(HistoryPane.OutputSeen(session(1).key, 3))
         await d.acted()
         assert service.calls[-1] == ("read", ("s001",))
-        d.screen.change_settings(auto_read=False)
+        d.screen.preferences.change(auto_read=False)
         seen(HistoryPane.OutputSeen(session(4).key, 3))
         await d.pilot.pause(0.1)
         assert service.calls[-1] == ("read", ("s001",))

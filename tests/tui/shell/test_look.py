@@ -39,3 +39,18 @@ def test_look(
 
     app = make_app(ascii_only=name == "ascii")
     assert snap_compare(app, terminal_size=(50, 24), run_before=before)
+
+
+async def test_another_theme_draws_everything_anew(make_app: Any, drive: Any) -> None:
+    """Nothing keeps the colours of before: lists, bars, borders, the open history."""
+
+    async def shown(theme: str, then: str) -> list[list[tuple[str, str]]]:
+        async with drive(make_app(theme=theme)) as d:
+            await d.press("j", "enter")
+            await d.pilot.pause(0.3)
+            d.app.theme = then
+            await d.pilot.pause(0.3)
+            strips = d.app.screen._compositor.render_strips(d.app.size)
+            return [[(c, str(s.style)) for s in strip for c in s.text] for strip in strips]
+
+    assert await shown("night", "day") == await shown("day", "day")

@@ -1,14 +1,14 @@
 """How long an event loop did not come round: on the wall, and in its own processor time.
 
 The wall is what a person feels, and on a busy machine it measures the others as well. The
-processor time of the longest single callback is what the program itself is to blame for.
+processor time of the longest single round of the loop is what the program is to blame for.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from asyncio import events
+from asyncio import base_events
 from typing import Any
 
 __all__ = ["Gaps"]
@@ -19,7 +19,7 @@ class Gaps:
 
     def __init__(self) -> None:
         self.wall: list[float] = []
-        self.cpu: list[tuple[float, str]] = []  # with the callback, where it is worth a look
+        self.cpu: list[float] = []
 
     def clear(self) -> None:
         self.wall.clear()
@@ -27,21 +27,19 @@ class Gaps:
 
     @property
     def longest_cpu(self) -> float:
-        return max((spent for spent, _ in self.cpu), default=0.0)
+        return max(self.cpu, default=0.0)
 
     async def watch(self) -> None:
         """Measure until cancelled."""
-        real = events.Handle._run
-        gaps = self
+        loop: Any = base_events.BaseEventLoop
+        real = loop._run_once  # the one place every round passes
 
-        def timed(handle: Any) -> None:
+        def timed(running: Any) -> None:
             began = time.thread_time()
-            real(handle)
-            spent = (time.thread_time() - began) * 1000
-            if spent > 1.0:
-                gaps.cpu.append((spent, repr(handle)))
+            real(running)
+            self.cpu.append((time.thread_time() - began) * 1000)
 
-        events.Handle._run = timed  # type: ignore[method-assign]
+        loop._run_once = timed
         try:
             before = time.perf_counter()
             while True:
@@ -50,4 +48,4 @@ class Gaps:
                 self.wall.append((now - before) * 1000)
                 before = now
         finally:
-            events.Handle._run = real  # type: ignore[method-assign]
+            loop._run_once = real

@@ -199,11 +199,15 @@ class Actions:
                 else:
                     items.append(item)
             entry = self._perform(action, items, report, step=step) if items else None
-            undoable = entry is not None and step and action != "purge" and "done" in entry.states
+            undoable = (
+                entry is not None
+                and entry.step
+                and any(state == "done" and not item.lasting for item, state in entry.parts())
+            )
             return self._with_notes(report.outcome(entry, undoable=undoable))
 
     def _perform(self, action: Action, items: list[Item], report: _Report, *, step: bool) -> Entry:
-        reversible = step and action != "purge"
+        reversible = step and action != "purge" and not all(item.lasting for item in items)
         entry = self._journal.begin(action, items, sorted(self._open()), step=reversible)
         states: list[ItemState] = ["failed"] * len(items)
         touched: set[str] = set()
@@ -253,10 +257,13 @@ class _Report:
         self._progress = progress
         self._done: list[Done] = []
         self._failed: list[Failed] = []
+        self._at_risk: list[SessionKey] = []
 
     def done(self, key: SessionKey, item: Item | None = None) -> None:
         title = item.title if item is not None else self._steps.title_of(key)
         self._done.append(Done(key, item.id if item else self._steps.id_of(key), title))
+        if item is not None and item.kind == "change" and item.force:
+            self._at_risk.append(key)
         self._tick()
 
     def failed(self, key: SessionKey, session_id: str, reason: str) -> None:
@@ -272,8 +279,9 @@ class _Report:
             action=self._action,
             done=tuple(self._done),
             failed=tuple(self._failed),
-            text=safe_line(toast(self._action, self._done, self._failed)),
+            text=safe_line(toast(self._action, self._done, self._failed, len(self._at_risk))),
             undoable=undoable,
+            at_risk=tuple(self._at_risk),
             entry=None if entry is None else entry.id,
         )
 

@@ -14,6 +14,7 @@ done, or partly undone, can still be taken back as far as it was done.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Literal
 
 import msgspec
@@ -44,7 +45,8 @@ class Item(Struct, kw_only=True):
     edits: tuple[Edit, ...] = ()
     trash_dir: str = ""
     entry: str = ""
-    force: bool = False  # "do it anyway" was said
+    force: bool = False  # "do it anyway" was said, and needed
+    lasting: bool = False  # has no inverse
 
     def change(self) -> Change:
         return Change(key=self.key, id=self.id, path=self.path, title=self.title, edits=self.edits)
@@ -62,6 +64,10 @@ class Entry(Struct, kw_only=True):
     v: int = 1
     tries: int = 0  # undos or redos in a row that reached nothing
     states: list[ItemState] = field(default_factory=list)
+
+    def parts(self) -> Iterator[tuple[Item, ItemState]]:
+        """Each session's part and how it fared."""
+        return zip(self.items, self.states, strict=True)
 
     @property
     def stores(self) -> set[str]:

@@ -303,7 +303,7 @@ class Change(Struct, frozen=True, kw_only=True):
     """A planned change of one session: journalled before it is performed.
 
     The inverse swaps `before` and `after` of every edit. An empty `edits` is a change that
-    is already true.
+    is already true, a `lasting` one has no inverse.
     """
 
     key: SessionKey
@@ -311,6 +311,7 @@ class Change(Struct, frozen=True, kw_only=True):
     path: str
     title: str | None = None
     edits: tuple[Edit, ...] = ()
+    lasting: bool = False
 
     def inverse(self) -> Change:
         swapped = tuple(Edit(e.field, e.after, e.before) for e in reversed(self.edits))

@@ -55,7 +55,8 @@ class Outcome(Struct, frozen=True, kw_only=True):
 
     For `undo` and `redo`, `of` is the action taken back or done again; it is None (and
     `done` is empty) when there was nothing to do. `undoable` says whether the undo key (the
-    redo key, after an undo) takes it back. `entry` is the journal's id.
+    redo key, after an undo) takes it back. `entry` is the journal's id. `at_risk` are the
+    sessions done although their running owner will likely undo it.
     """
 
     action: Action
@@ -65,6 +66,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
     undoable: bool = False
     entry: str | None = None
     of: Action | None = None
+    at_risk: tuple[SessionKey, ...] = ()
 
     @property
     def ok(self) -> bool:

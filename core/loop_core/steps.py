@@ -60,9 +60,11 @@ class Steps:
             if intent.do == "restore":
                 return self._plan_restore(key)
             raise Refused("it is in the trash; restore it first")
-        change = self._library.store_of(key).plan(key, intent)
+        store = self._library.store_of(key)
+        change = store.plan(key, intent)
         if not change.edits:
             return None
+        row = store.look(key) if intent.force else None
         return Item(
             kind="change",
             key=change.key,
@@ -70,6 +72,8 @@ class Steps:
             path=change.path,
             title=self._shown(key, change.title),
             edits=change.edits,
+            force=row is not None and _ABLE.get(intent.do) in store.capabilities(row).forced,
+            lasting=change.lasting,
         )
 
     def plan_trash(self, key: SessionKey, *, force: bool) -> Item:
@@ -231,6 +235,9 @@ _SHOWN_BY: dict[str, tuple[str, ...]] = {
     "sessionStatus": ("status",),
     "labels": ("labels",),
 }
+
+#: The capability (`model.Capabilities`) that says whether an intent had to be forced.
+_ABLE = {"archive": "archive", "restore": "archive", "read": "read", "unread": "read"}
 
 _WORDS = {
     "pinned_ms": "the pin",

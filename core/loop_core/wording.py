@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from loop_core.outcome import Action, Done, Failed
 
-__all__ = ["before", "counted", "named", "phrase", "toast"]
+__all__ = ["before", "counted", "named", "phrase", "risk", "toast"]
 
 _PHRASES: dict[str, str] = {
     "pin": "Pinned {}",
@@ -41,14 +41,24 @@ def phrase(action: Action, titles: Sequence[str | None]) -> str:
     return _PHRASES[action].format(what)
 
 
-def toast(action: Action, done: Sequence[Done], failed: Sequence[Failed]) -> str:
-    """What was done and how much was not; the first reason where nothing was done."""
-    if not failed:
-        return phrase(action, [item.title for item in done]) if done else "Nothing to do"
+def toast(action: Action, done: Sequence[Done], failed: Sequence[Failed], at_risk: int = 0) -> str:
+    """What was done and how much was not; the first reason where nothing was done.
+
+    `at_risk` of those done may be undone by their running owner.
+    """
     missed = f"{counted(len(failed))} not reached"
-    if done:
-        return f"{phrase(action, [item.title for item in done])}; {missed}"
-    return f"{missed}: {failed[0].reason}"
+    if not done:
+        return f"{missed}: {failed[0].reason}" if failed else "Nothing to do"
+    parts = [phrase(action, [item.title for item in done])]
+    if at_risk:
+        parts.append(risk(at_risk, len(done)))
+    return "; ".join([*parts, missed] if failed else parts)
+
+
+def risk(count: int, among: int) -> str:
+    """That a running owner will likely take a forced change back."""
+    which = "" if count == among else f"{counted(count)}: "
+    return f"{which}forced, the running application will likely undo it"
 
 
 def before(text: str, lead: str) -> str:

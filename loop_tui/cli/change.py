@@ -32,6 +32,10 @@ def report(
     for done in outcome.done:
         if as_json:
             output.json({"id": done.id, "done": True, "error": None})
+    if outcome.at_risk and as_json:
+        from loop_core.wording import risk
+
+        output.words(risk(len(outcome.at_risk), len(outcome.done)))
     for failure in outcome.failed:
         failed = True
         if as_json:

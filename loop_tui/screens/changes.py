@@ -115,7 +115,10 @@ class Changes:
             if not outcome.done:
                 text = ""
             text = f"{text} {screen.glyphs.separator} {why}" if text else f"Not done: {why}"
-        screen.toast(text, "error" if outcome.failed else "good")
+        if outcome.failed:
+            screen.toast(text, "error")
+        else:
+            screen.toast(text, "warning" if outcome.at_risk else "good")
 
     async def _offer_force(self, verb: str, outcome: Outcome) -> None:
         """Where the owner stands in the way and it is possible all the same: ask once."""

@@ -22,6 +22,11 @@ def counted(number: int, noun: str = "session") -> str:
     return f"{human_count(number)} {noun}{'' if number == 1 else 's'}"
 
 
+def is_lone(row: SessionRow) -> bool:
+    """Whether a crash of Craft-Agents left only the temporary file; restore brings it back."""
+    return row.source == "craft" and row.trashed_ms is None and row.path.endswith(".tmp")
+
+
 def age_words(ms: int | None, now_ms: float) -> str:
     """``3m ago``, ``yesterday``, ``12 Mar``."""
     if not ms:
@@ -103,6 +108,16 @@ def _them(rows: Sequence[SessionRow]) -> str:
     return "it" if len(rows) == 1 else "them"
 
 
+def _back(rows: Sequence[SessionRow]) -> str:
+    """What restoring does: out of the archive, or out of what a crash left."""
+    them, lone = _them(rows), sum(map(is_lone, rows))
+    if not lone:
+        return f"Brings {them} back from the archive."
+    if lone == len(rows):
+        return f"Gives {them} the file name back that a crash took: session.jsonl."
+    return f"Brings {them} back: {lone} from what a crash left, the others from the archive."
+
+
 def question(
     action: str,
     rows: Sequence[SessionRow],
@@ -124,7 +139,7 @@ def question(
             "Archive",
             f"Takes {them} out of the active views, in {agents} too. Nothing is deleted.",
         ),
-        "restore": ("Restore", "Restore", f"Brings {them} back from the archive."),
+        "restore": ("Restore", "Restore", _back(rows)),
         "put back": (
             "Restore",
             "Restore",
@@ -142,7 +157,8 @@ def question(
         ),
     }[action]
     danger = action in ("trash", "purge")
-    undo = "" if action == "purge" else f" {undo_key} undoes."
+    lasting = action == "purge" or (action == "restore" and all(map(is_lone, rows)))
+    undo = "" if lasting else f" {undo_key} undoes."
     what = counted(len(rows)) if many else "session"
     return Question(
         heading=f"Delete {what} for good" if action == "purge" else f"{heading} {what}",

@@ -25,7 +25,7 @@ from loop_tui.screens.dialogs import (
     PinDialog,
     PromptDialog,
 )
-from loop_tui.screens.questions import counted, facts_of, question
+from loop_tui.screens.questions import counted, facts_of, is_lone, question
 from loop_tui.state.views import is_stand_in
 
 if TYPE_CHECKING:
@@ -34,11 +34,6 @@ if TYPE_CHECKING:
     from loop_tui.screens.keyboard import Handler
 
 __all__ = ["Triage"]
-
-
-def is_lone(row: SessionRow) -> bool:
-    """Whether a crash of Craft-Agents left only the temporary file; restore brings it back."""
-    return row.source == "craft" and row.trashed_ms is None and row.path.endswith(".tmp")
 
 
 class Triage:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -83,8 +84,40 @@ def test_the_running_application_is_respected_one_by_one(desk: Desk, app: Any) -
     assert all("undo" in one.reason for one in outcome.failed)
     assert desk.actions.perform(desk.keys, Intent(do="pin")).ok
     assert len(desk.actions.trash(desk.keys).failed) == 3
-    assert desk.actions.perform(desk.keys[:1], Intent(do="archive"), force=True).ok
+    forced = desk.actions.perform(desk.keys[:1], Intent(do="archive"), force=True)
+    assert forced.ok
     assert header_of(desk.files[0])["isArchived"] is True
+    assert forced.at_risk == tuple(desk.keys[:1])
+    assert forced.text.endswith("; forced, the running application will likely undo it")
+
+
+def test_only_what_had_to_be_forced_is_at_risk(desk: Desk, app: Any) -> None:
+    """With nothing running, or for what the application keeps, "anyway" changes nothing."""
+    quiet = desk.actions.perform(desk.keys[:1], Intent(do="read"), force=True)
+    assert quiet.at_risk == ()
+    assert "forced" not in quiet.text
+    app.run()
+    assert desk.actions.perform(desk.keys, Intent(do="pin"), force=True).at_risk == ()
+    both = desk.actions.perform(desk.keys, Intent(do="read"), force=True)
+    assert len(both.at_risk) == 2
+    assert "2 sessions: forced" in both.text
+
+
+def test_what_a_crash_left_comes_back_and_stays(desk: Desk) -> None:
+    """Giving the file its name again has no inverse, so no undo is offered for it."""
+    file = desk.files[0]
+    lone = file.rename(file.with_name("session.jsonl.tmp"))
+    os.utime(lone, (1_700_000_000, 1_700_000_000))
+    desk.library.scan()
+    outcome = desk.actions.perform(desk.keys[:1], Intent(do="restore"))
+    assert outcome.ok
+    assert not outcome.undoable
+    assert file.exists()
+    assert desk.actions.peek_undo() is None
+    lone = desk.files[1].rename(desk.files[1].with_name("session.jsonl.tmp"))
+    os.utime(lone, (1_700_000_000, 1_700_000_000))
+    assert desk.actions.perform(desk.keys[2:], Intent(do="archive")).ok
+    assert desk.actions.perform(desk.keys[1:], Intent(do="restore")).undoable
 
 
 def test_a_revert_is_told_once(desk: Desk, app: Any) -> None:

@@ -49,7 +49,8 @@ def plan(place: Place, intent: Intent, history: HistoryReader) -> Change:
     check_place(place)
     if intent.do == "restore" and _left_lone(place.folder):
         path = os.path.join(place.folder, SESSION_FILE)
-        return Change(key=place.key, id=os.path.basename(place.folder), path=path, edits=(RESCUE,))
+        ident = os.path.basename(place.folder)
+        return Change(key=place.key, id=ident, path=path, edits=(RESCUE,), lasting=True)
     if owner is not None and intent.do in _UNDONE and not intent.force:
         raise Refused(UNDOES.format(owner.reason), place.folder)
     fd, path = _open(place.folder)

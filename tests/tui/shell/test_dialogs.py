@@ -277,6 +277,21 @@ def test_words(session: Any) -> None:
         assert "2 sessions" in asked.heading
 
 
+def test_words_for_what_a_crash_left(session: Any) -> None:
+    """A lone temporary of Craft-Agents was never in the archive, and its rescue has no inverse."""
+    table: dict[str, Any] = {"names": {}, "now_ms": NOW, "glyphs": glyphs(False)}
+    lone = session(3, path="/store/s003/session.jsonl.tmp")
+    one = question("restore", [lone], **table).consequence
+    assert "archive" not in one
+    assert "session.jsonl" in one
+    assert "undoes" not in one
+    mixed = question("restore", [lone, session(7, archived=True)], **table).consequence
+    assert "1 from what a crash left, the others from the archive" in mixed
+    assert "z undoes" in mixed
+    plain = question("restore", [session(7, archived=True)], **table).consequence
+    assert plain == "Brings it back from the archive. z undoes."
+
+
 def test_warnings(session: Any) -> None:
     running = session(1, changed_ms=NOW - 1_000)
     recent = session(1, changed_ms=NOW - 30_000)

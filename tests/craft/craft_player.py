@@ -155,7 +155,8 @@ def play_many(config: str, sessions: str, log: str, rate: float, seed: str) -> N
 
 if __name__ == "__main__":
     if sys.argv[1] == "many":
-        play_many(*sys.argv[2:5], float(sys.argv[5]), sys.argv[6])
+        config, sessions, log, rate, seed = sys.argv[2:]
+        play_many(config, sessions, log, float(rate), seed)
     else:
         count, edits = play(sys.argv[1], float(sys.argv[2]), float(sys.argv[3]))
         sys.stdout.write(f"{count} {edits}\n")

@@ -191,7 +191,7 @@ def kept(ground: Any, logs: list[Path], purged: set[str]) -> list[str]:
                 wanted.pop(rest[1], None)
             elif sign == "x":
                 gone.add(rest[0])
-    found = set()
+    found: set[str] = set()
     with Service.open(ground.options) as service:
         for row in service.scan().rows:
             for _, message in service.messages(row.key):

@@ -75,7 +75,7 @@ MEASURES = (
         _of(
             "sessions",
             Figure("first rows on screen", "first_rows", 2.5, "an empty Textual app", at=_MIDDLE),
-            Figure("the same in processor time", "first_rows_cpu", 2.5, "the same app", at=_MIDDLE),
+            Figure("first rows, processor time", "first_rows_cpu", 2.5, "the same app", at=_MIDDLE),
             Figure("key held down, a row", "key_ms", 8, unit="ms of CPU"),
             Figure("500 downs settle", "settle_s", 0.5, unit="s"),
             Figure("pages read by 500 downs", "pages_read", 1),
@@ -94,7 +94,7 @@ MEASURES = (
         "",
         (
             Figure("event-loop gap while prepending", "event loop/prepend gap, ms", 50, unit="ms"),
-            Figure("the same, median", "event loop/prepend gap, median, ms", 20, unit="ms"),
+            Figure("prepending gap, median", "event loop/prepend gap, median, ms", 20, unit="ms"),
             Figure(
                 "event-loop gap while growing", "event loop/growth at 20 Hz gap, ms", 50, unit="ms"
             ),
@@ -148,7 +148,7 @@ MEASURES = (
                 "sanitized; of a large session it is little",
             ),
             Figure(
-                "the same without an index",
+                "page without an index",
                 "page without index / (read + split)",
                 3,
                 "reading and splitting the file",
@@ -164,7 +164,7 @@ MEASURES = (
             "megabytes",
             Figure("full check", "ratio", 2, _CODECS, at=_LARGE),
             Figure("full check, short lines", "ratio_small", 2, _CODECS, at=_LARGE),
-            Figure("memory added by it", "memory_mb", 64, unit="MB"),
+            Figure("memory added by a full check", "memory_mb", 64, unit="MB"),
         ),
     ),
     Measure(
@@ -199,7 +199,7 @@ MEASURES = (
                     "reading and splitting the file",
                     at=_LARGE,
                 ),
-                Figure("Craft-Agents: memory of that page", "page_memory_mb", 64, unit="MB"),
+                Figure("Craft-Agents: memory of such a page", "page_memory_mb", 64, unit="MB"),
             ),
         ),
         times=(3, 1, 1),

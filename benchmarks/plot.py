@@ -16,7 +16,8 @@ def growth_plot(rows: list[Row]) -> str:
     """Two panels, a line a work: ratios to the floor (logarithmic) over sizes (logarithmic)."""
     panels = []
     for number, axis in enumerate(("sessions", "megabytes")):
-        chosen = [row for row in rows if row["axis"] == axis and row["floor"] and row["value"]]
+        costs = [row for row in rows if row["floor"] and row["most"] and row["value"]]
+        chosen = [row for row in costs if row["axis"] == axis]
         left = _LEFT + number * (_WIDTH + _GAP)
         panels.append(f'<g transform="translate({left} {_TOP})">{"".join(_panel(chosen))}</g>')
     width, height = 2 * (_WIDTH + _GAP) + _LEFT, _TOP + _HEIGHT + 50

@@ -63,11 +63,7 @@ def table(rows: list[Row]) -> str:
         lines.append(
             [row["work"], size_of(row), spread(row), goal(row), verdict(row), row["floor"]]
         )
-    text = columns(lines)
-    for row in rows:
-        if row["short"]:
-            text += f"\n{row['work']}, {size_of(row)}: {row['short']}"
-    return text
+    return f"{columns(lines)}\n\n{shortfalls(rows)}"
 
 
 def peers_table(rows: list[Row]) -> str:
@@ -123,11 +119,16 @@ def shortfalls(rows: list[Row]) -> str:
     missed = [row for row in rows if row["reached"] is False]
     if not missed:
         return "Every row with a goal reaches it."
-    return "\n".join(
-        f"- **{row['work']}**, {size_of(row)}: {spread(row)}, goal {goal(row)}."
-        + (f" {row['short']}" if row["short"] else "")
-        for row in missed
-    )
+    lines = []
+    for work in dict.fromkeys(row["work"] for row in missed):
+        mine = [row for row in missed if row["work"] == work]
+        sizes = "; ".join(
+            f"{spread(row)} at {size_of(row)}" if row["axis"] else spread(row) for row in mine
+        )
+        why = mine[0]["short"]
+        why = f" {why[:1].upper()}{why[1:].rstrip('.')}." if why else ""
+        lines.append(f"- **{work}**: {sizes}; goal {goal(mine[0])}.{why}")
+    return "\n".join(lines)
 
 
 def peers_markdown(rows: list[Row]) -> str:

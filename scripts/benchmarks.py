@@ -26,7 +26,11 @@ RUN = ROOT / "docs" / "benchmarks.json"
 _HEAD = """\
 # Benchmarks
 
-How long things take, as a ratio to the least work that could do the same, measured in the same run in turns; or an amount with a limit. Machines differ, ratios less so. ✓ and ✗ stand where a goal is set for that size; the other sizes show how a figure grows. In brackets: the least and the greatest of the repetitions. Written by `scripts/benchmarks.py` from [benchmarks.json](benchmarks.json).
+How long things take, as a ratio to the least work that could do the same, measured in the same
+run in turns; or an amount with a limit. Machines differ, ratios less so. ✓ and ✗ stand where a
+goal is set for that size; the other sizes show how a figure grows. In brackets: the least and the
+greatest of the repetitions. Written by `scripts/benchmarks.py` from
+[benchmarks.json](benchmarks.json).
 
 ```sh
 python -m benchmarks --quick          # a few minutes; --only NAME for one part, --help for sizes
@@ -37,7 +41,12 @@ python scripts/benchmarks.py benchmarks.json
 _PEERS = """\
 ## Beside other programs
 
-Programs of this kind from PyPI, each over an equal store in its own format: as many sessions in one project, the same messages (16 a session). Each starts in a terminal of 140 × 40; *first row* is when one session is on the screen, *last row* when the oldest is, after the program was asked for the end of its list; *CPU* is what it had used by then. *First start* finds no cache, *again* what the program left then. They take turns; medians. They do different work: ours reads a metadata file a session, because Loop keeps one; theirs read the transcripts.
+Programs of this kind from PyPI, each over an equal store in its own format: as many sessions in
+one project, the same messages (16 a session). Each starts in a terminal of 140 × 40. *First row*
+is when a session is on the screen, *last row* when the oldest is, after the program was asked for
+the end of its list; *CPU* is what it had used by then. *First start* finds no cache, *again* what
+the program left then. They take turns; medians. They do different work: ours reads a metadata
+file a session, because Loop keeps one; theirs read the transcripts.
 """
 
 
@@ -45,7 +54,11 @@ def document(run: dict[str, Any]) -> str:
     """The whole text of docs/BENCHMARKS.md."""
     facts = run["facts"]
     versions = ", ".join(f"{name} {version}" for name, version in facts["versions"].items())
-    kind = "A quick run, with smaller sizes" if run["quick"] else "A full run"
+    kind = (
+        "A quick run, with sizes smaller than those the goals are set for"
+        if run["quick"]
+        else "A full run"
+    )
     parts = [
         _HEAD,
         f"{kind}: {facts['system']}, {facts['cores']} cores, Python {facts['python']}, {versions}; "

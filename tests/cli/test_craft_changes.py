@@ -65,15 +65,11 @@ def test_restore_gives_a_lone_temporary_its_name(run: Run, craft: Path) -> None:
     file = session(craft, "261201-a-crash")
     data = file.read_bytes()
     lone = file.rename(file.with_name("session.jsonl.tmp"))
+    os.utime(lone, (1_700_000_000, 1_700_000_000))
     refused = run("pin", "261201-a-crash", "--no-loop")
     assert refused.status == 1
     assert "restore brings it back" in refused.err
-    os.utime(lone)
-    young = run("restore", "261201-a-crash", "--no-loop")
-    assert young.status == 1
-    assert "a moment ago" in young.err
     assert lone.exists()
-    os.utime(lone, (1_700_000_000, 1_700_000_000))
     done = run("restore", "261201-a-crash", "--no-loop")
     assert done.status == 0
     assert "undo" not in done.out + done.err

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loop_core import fsio
+from loop_core.craft import writes
 from loop_core.craft.store import CraftStore
 from loop_core.errors import (
     Conflict,
@@ -408,7 +409,9 @@ def test_a_lone_tmp_is_brought_back_by_restore(app: Any, make_session: Make) -> 
     lone = file.with_name("session.jsonl.tmp")
     file.rename(lone)
     store = app.store()
+    os.utime(lone, (1, 1))
     change = store.plan(key_of(store, file), Intent(do="restore"))
+    os.utime(lone)
     with pytest.raises(Refused, match="moment ago"):
         store.perform(change)
     os.utime(lone, (1, 1))
@@ -486,9 +489,32 @@ def test_a_change_of_what_has_no_file_says_why(app: Any, make_session: Make) -> 
     file = make_session()
     store = app.store()
     key = key_of(store, file)
-    file.rename(file.with_name("session.jsonl.tmp"))
+    lone = file.rename(file.with_name("session.jsonl.tmp"))
+    os.utime(lone, (1, 1))
     with pytest.raises(Refused, match="restore brings it back"):
         store.plan(key, Intent(do="pin"))
     file.with_name("session.jsonl.tmp").unlink()
     with pytest.raises(Refused, match=r"no session\.jsonl"):
         store.plan(key, Intent(do="pin"))
+
+
+def test_a_save_seen_under_way_is_waited_for(
+    app: Any, make_session: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """failures row 55: on a busy machine the gap lasts longer than usual; a young `.tmp` tells."""
+    file = make_session("261201-calm-pond", USER, name="x")
+    monkeypatch.setattr(writes, "_WAITS", (0.01,))
+    store = app.store()
+    (row,) = app.rows(store).values()
+    aside = file.rename(file.with_name("session.jsonl.tmp"))
+    os.utime(aside)
+    finish = threading.Timer(0.6, aside.rename, (file,))
+    finish.start()
+    assert store.plan(row.key, Intent(do="pin")).edits
+    finish.join()
+    file.rename(aside)
+    os.utime(aside)
+    monkeypatch.setattr(writes, "_MORE", 0.3)
+    with pytest.raises(Refused, match="has not finished; try again"):
+        store.plan(row.key, Intent(do="pin"))
+    assert aside.exists()

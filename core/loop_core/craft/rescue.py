@@ -18,7 +18,7 @@ from loop_core.errors import Conflict, Refused, SessionNotFound, StorageFailed
 from loop_core.fsio_base import stamp_from
 from loop_core.model import Edit
 
-__all__ = ["RESCUE", "is_lone", "rescue"]
+__all__ = ["RESCUE", "is_lone", "is_saving", "rescue"]
 
 #: The edit that stands for it: the file gets the name it lost.
 RESCUE = Edit(SESSION_FILE, None, '"session.jsonl.tmp"')
@@ -30,6 +30,15 @@ def is_lone(folder: str) -> bool:
     """Whether the folder holds a `session.jsonl.tmp` and no `session.jsonl`."""
     file, lone = session_files(folder)
     return not os.path.lexists(file) and os.path.isfile(lone)
+
+
+def is_saving(folder: str) -> bool:
+    """Whether the application's temporary file changed so lately that it may be writing it."""
+    try:
+        changed = os.lstat(session_files(folder)[1]).st_mtime_ns
+    except OSError:
+        return False
+    return time.time_ns() - changed < _QUIET_NS
 
 
 def rescue(folder: str) -> None:

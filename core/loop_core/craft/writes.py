@@ -17,7 +17,7 @@ from loop_core import fsio, jsonvalue
 from loop_core.craft.header import HEADER_LIMIT, truthy
 from loop_core.craft.history import HistoryReader
 from loop_core.craft.ids import is_valid_id
-from loop_core.craft.rescue import rescue
+from loop_core.craft.rescue import is_saving, rescue
 from loop_core.craft.rounds import header_span, is_header
 from loop_core.craft.running import Owner
 from loop_core.craft.sessions import SESSION_FILE
@@ -29,8 +29,10 @@ __all__ = ["Head", "Place", "head_of", "open_file", "perform", "raw_value", "rec
 
 _ATTEMPTS = 12
 _WAITS = (0.002, 0.01, 0.03, 0.08, 0.15, 0.25, 0.5)
+_LONG, _MORE = 0.1, 2.0  # seconds: a busy machine makes the gap longer
 _SMALL = 1 << 20
 _CHUNK = 1 << 20
+_SAVING = "Craft-Agents began to save this session a moment ago and has not finished; try again"
 QUEUED = "{}, and the session holds a message not sent yet that any change would send"
 
 
@@ -161,7 +163,7 @@ def _keep_named(after: bytes | None, path: str) -> None:
 def open_file(folder: str) -> tuple[int, str]:
     """Open `session.jsonl`, waiting out the application's gap; never the `.tmp`."""
     path = os.path.join(folder, SESSION_FILE)
-    for wait in (*_WAITS, None):
+    for wait in _waits(folder):
         try:
             if os.path.islink(path):
                 raise Refused("session.jsonl is a symbolic link; it is not written", path)
@@ -169,10 +171,23 @@ def open_file(folder: str) -> tuple[int, str]:
         except StorageFailed as error:
             if not isinstance(error.error, FileNotFoundError):
                 raise
-            if wait is None or not os.path.isdir(folder):
-                raise SessionNotFound("the session is not there any more", path) from error
-        time.sleep(wait)
+            if not os.path.isdir(folder):
+                break
+            if wait is None and is_saving(folder):
+                raise Refused(_SAVING, path) from error
+        if wait is not None:
+            time.sleep(wait)
     raise SessionNotFound("the session is not there any more", path)
+
+
+def _waits(folder: str) -> Iterator[float | None]:
+    """How long to wait for a missing file: longer while a save is seen to be under way."""
+    yield from _WAITS
+    waited = 0.0
+    while waited < _MORE and is_saving(folder):
+        yield _LONG
+        waited += _LONG
+    yield None
 
 
 def head_of(fd: int, size: int, path: str) -> Head:

@@ -148,6 +148,12 @@ MEASURES = (
                 "sanitized; of a large session it is little",
             ),
             Figure(
+                "bytes read for a page",
+                "bytes read / (metadata + index + page)",
+                1,
+                "metadata + index + page",
+            ),
+            Figure(
                 "page without an index",
                 "page without index / (read + split)",
                 3,

@@ -11,6 +11,7 @@ import os
 import shutil
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -84,6 +85,25 @@ def _bare_page(folder: Path) -> None:
         msgspec.json.decode(line)
 
 
+def _needed(folder: Path) -> int:
+    """Bytes of the metadata, the index and the last three rounds."""
+    meta, index = folder / "meta.json", folder / "index.json"
+    start: int = msgspec.json.decode(index.read_bytes())["rounds"][-3]["byteOffset"]
+    messages = (folder / "messages.jsonl").stat().st_size
+    return meta.stat().st_size + index.stat().st_size + messages - start
+
+
+def _bytes_read(work: Callable[[], object]) -> int:
+    """All that this process reads for `work`."""
+
+    def so_far() -> int:
+        return int(Path("/proc/self/io").read_text().split("rchar:")[1].split()[0])
+
+    first, second = so_far(), so_far()  # what the question itself reads
+    work()
+    return so_far() - second - (second - first)
+
+
 def _bare_pass(folder: Path) -> None:
     """Read the whole file and split it into lines."""
     with (folder / "messages.jsonl").open("rb") as file:
@@ -113,7 +133,7 @@ def run(megabytes: int = 1024) -> dict[str, float]:
             assert store.look(SessionKey(store.id, f"bench/{_SESSION}")) is not None
             return store
 
-        stores = map(opened, range(_TIMES + _PASSES))
+        stores = map(opened, range(_TIMES + _PASSES + 1))
 
         def page() -> None:
             store = waiting.pop()
@@ -121,6 +141,8 @@ def run(megabytes: int = 1024) -> dict[str, float]:
 
         waiting = [next(stores) for _ in range(_TIMES)]
         bare, with_index = in_turns(lambda: _bare_page(folder), page, times=_TIMES)
+        waiting = [next(stores)]
+        read = _bytes_read(page) / _needed(folder)
         (folder / "index.json").unlink()
         waiting = list(stores)
         _forget_peak()
@@ -128,6 +150,7 @@ def run(megabytes: int = 1024) -> dict[str, float]:
         bare_pass, without = in_turns(lambda: _bare_pass(folder), page, times=_PASSES)
         return {
             "page with index / (pread + decode)": round(with_index / bare, 2),
+            "bytes read / (metadata + index + page)": round(read, 4),
             "page without index / (read + split)": round(without / bare_pass, 2),
             "memory added without index, MB": round(_memory_mb("VmHWM") - before, 1),
         }

@@ -3,6 +3,10 @@
 *Running* (DESIGN "Words") is told by files that changed a moment ago. A pin or a read mark of
 ours changes meta.json too, but says nothing about the owner: as long as the file is the one
 we wrote, the session's last change stays what it was before.
+
+Known to this process only. Another one of ours (a command beside the browser, a restart) may
+show such a session as running, for ten seconds at most: telling it would cost every write a
+second synced file, or every start a read of the journal before its first row.
 """
 
 from __future__ import annotations

@@ -21,6 +21,7 @@ from textual.widgets import Input
 
 from loop_tui import text
 from loop_tui.commands import Pane
+from loop_tui.drawn import forget_drawn
 from loop_tui.keys import bindings_of
 from loop_tui.messages import Progressed, SnapshotReady, WatchState
 from loop_tui.screens.board import Board
@@ -209,6 +210,7 @@ class BrowserScreen(Screen[None]):
         """A dialog closed: a second `q` typed in a hurry must not quit."""
         if self._covered:
             self.keyboard.note_closed()
+            forget_drawn(self)
         self._covered = False
 
     # --- rows

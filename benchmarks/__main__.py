@@ -62,11 +62,12 @@ def say(text: str) -> None:
 def rows_of(one: Measure, given: argparse.Namespace, work: Path, failed: list[str]) -> list[Row]:
     """The rows of a measure at every size of this run."""
     rows: list[Row] = []
-    for size in range(min(one.sizes, max(len(given.sessions), len(given.megabytes)))):
+    for size in range(max([1, *(len(getattr(given, axis)) for axis in one.axes)])):
         sessions, megabytes = (
             sizes[min(size, len(sizes) - 1)] for sizes in (given.sessions, given.megabytes)
         )
-        call = one.call.format(sessions=min(sessions, one.cap), megabytes=megabytes)
+        used = min(megabytes, one.cap_mb)
+        call = one.call.format(sessions=min(sessions, one.cap), megabytes=used)
         began = time.monotonic()
         try:
             results = [measured(one.module, call, work) for _ in range(one.times[size])]
@@ -77,8 +78,8 @@ def rows_of(one: Measure, given: argparse.Namespace, work: Path, failed: list[st
         say(f"{one.module}({call}): {time.monotonic() - began:.0f} s")
         for figure in one.figures:
             if figure.axis != "sessions" or sessions <= one.cap:
-                number = number_at(figure.axis, sessions, megabytes)
-                rows.append(row(figure, size, number, results))
+                made = row(figure, size, number_at(figure.axis, sessions, used), results)
+                rows.append(made | {"column": number_at(figure.axis, sessions, megabytes)})
     return rows
 
 

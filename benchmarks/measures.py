@@ -46,7 +46,8 @@ class Measure(NamedTuple):
     """A module of this package, and the arguments of its ``run``.
 
     `call` may hold ``{sessions}`` and ``{megabytes}``. `cap` limits the sessions; figures along
-    that axis are left out where it does. `times`: runs in processes of their own, at each size.
+    that axis are left out where it does. `cap_mb` lowers the size of a session. `times`: runs in
+    processes of their own, at each size.
     """
 
     module: str
@@ -54,11 +55,13 @@ class Measure(NamedTuple):
     figures: tuple[Figure, ...]
     times: tuple[int, ...] = (3, 3, 1)
     cap: int = SESSIONS[-1]
+    cap_mb: int = MEGABYTES[-1]
 
     @property
-    def sizes(self) -> int:
-        """How many sizes it has: one when the call names none."""
-        return len(SESSIONS) if "{" in self.call else 1
+    def axes(self) -> list[Axis]:
+        """What its sizes are of; none where it has but one."""
+        axes: tuple[Axis, ...] = ("sessions", "megabytes")
+        return [axis for axis in axes if f"{{{axis}}}" in self.call]
 
 
 def _of(axis: Axis, *figures: Figure) -> tuple[Figure, ...]:
@@ -242,5 +245,6 @@ MEASURES = (
             ),
         ),
         times=(1, 1, 1),
+        cap_mb=256,
     ),
 )

@@ -96,14 +96,14 @@ def growth_tables(rows: list[Row]) -> str:
         chosen = [row for row in rows if row["axis"] == axis]
         if not chosen:
             continue
-        sizes = sorted({row["size"] for row in chosen if row["size"] is not None})
+        sizes = sorted({row["column"] for row in chosen if row["column"] is not None})
         heads = [size_of({"size": size, "axis": axis}) for size in sizes] or ["measured"]
         lines = [["work", "against", "goal", *heads]]
         for work in dict.fromkeys(row["work"] for row in chosen):
             mine = [row for row in chosen if row["work"] == work]
             cells = []
             for size in sizes or [None]:
-                cells.append(" ".join(_cell(row) for row in mine if row["size"] == size) or "–")
+                cells.append(" ".join(_cell(row) for row in mine if row["column"] == size) or "–")
             lines.append([work, mine[0]["floor"] or "–", goal(mine[0]), *cells])
         parts.append(f"### {title}\n\n{_markdown(lines, 3)}")
     return "\n\n".join(parts)
@@ -111,6 +111,8 @@ def growth_tables(rows: list[Row]) -> str:
 
 def _cell(row: Row) -> str:
     text = spread(row)
+    if row["size"] != row["column"]:
+        text += f" at {size_of(row)}"
     return {True: f"{text} ✓", False: f"**{text} ✗**", None: text}[row["reached"]]
 
 

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -62,13 +63,17 @@ class IndexJob:
     def stop(self, timeout: float = 2.0) -> None:
         """End the process; what it has committed stays. Blocks for `timeout` seconds at most."""
         self._stopped = True
-        if self._process.stdin is not None and not self._process.stdin.closed:
-            self._process.stdin.close()
+        self._close_input()
         try:
             self._process.wait(timeout)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+
+    def _close_input(self) -> None:
+        if self._process.stdin is not None:
+            with suppress(OSError):  # the process is gone, with options still to be read
+                self._process.stdin.close()
 
     def wait(self, timeout: float | None = None) -> int:
         """The exit status, once it ended."""
@@ -93,6 +98,7 @@ class IndexJob:
             fault = reason_of(error)
         status = self._process.wait()
         stdout.close()
+        self._close_input()
         if self._on_end is not None:
             if status and status != BUSY and not self._stopped:
                 fault = fault or f"the indexer ended with status {status}"

@@ -127,6 +127,7 @@ def help_lines(
 
     What does not fit into `width` cells goes on in a line below.
     """
+    width = max(width, 8)  # a terminal may be narrower; the lines then end at its edge
     indent = 18 if width >= 40 else 4
     here = {command.id for command in commands_in(context.pane, commands)}
     lines: list[TextLine] = [TextLine(())]

@@ -296,6 +296,18 @@ def test_only_what_changed_is_read_again(
     assert opened == ["261201-calm-pond-3"]
 
 
+def test_details_tell_rounds_and_damage(app: Any, make_session: Make) -> None:
+    file = make_session("261201-calm-pond", USER, ANSWER, USER, name="x", messageCount=7)
+    with file.open("ab") as out:
+        out.write(b'{"cut\n')
+    store = app.store()
+    (row,) = app.rows(store).values()
+    told = {one.label: one.value for one in store.details(row.key)}
+    assert told["rounds"] == "2"
+    assert told["damage"].startswith("line 5: ")
+    assert told["messages"] == "7"
+
+
 def test_a_link_is_listed_marked_and_left_alone(
     app: Any, make_session: Make, tmp_path: Path
 ) -> None:

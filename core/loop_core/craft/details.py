@@ -16,7 +16,7 @@ from loop_core.craft.sessions import plan_count
 from loop_core.craft.statuses import load_labels, load_statuses, split_label
 from loop_core.craft.tokens import expand_home
 from loop_core.craft.workspaces import Workspace
-from loop_core.model import Detail
+from loop_core.model import Detail, Page
 from loop_core.sanitize import safe_line
 
 __all__ = ["details_of", "header_of"]
@@ -28,6 +28,8 @@ _USAGE = (
     ("cacheReadTokens", "cache read"),
     ("cacheCreationTokens", "cache written"),
 )
+
+_DAMAGE_SHOWN = 5
 
 
 def header_of(folder: str) -> Any:
@@ -44,9 +46,13 @@ def header_of(folder: str) -> Any:
 
 
 def details_of(
-    folder: str, workspace: Workspace, owner: Owner | None, queued: bool
+    folder: str, workspace: Workspace, owner: Owner | None, queued: bool, page: Page | str
 ) -> tuple[Detail, ...]:
-    """The details of the session in `folder`. Raises SessionNotFound, StorageFailed."""
+    """The details of the session in `folder`; `page` is one of its history, or why
+    there is none.
+
+    Raises SessionNotFound, StorageFailed.
+    """
     fd, path = open_session(folder)
     try:
         status = os.fstat(fd)
@@ -62,12 +68,25 @@ def details_of(
         lines = [("header", f"{len(line)} of {HEADER_LIMIT} bytes")]
     header = value if isinstance(value, dict) else {}
     known = _about(header, folder, workspace)
-    known += _origin(header) + _paths(header, path) + lines
+    known += _history(page) + _origin(header) + _paths(header, path) + lines
     known.append(("file", f"{status.st_size} bytes"))
     if queued:
         known.append(("queued", "a message waits to be sent"))
     known.append(("application", owner.reason if owner is not None else "not running"))
     return tuple(Detail(label, safe_line(text, 2000)) for label, text in known if text)
+
+
+def _history(page: Page | str) -> list[tuple[str, str]]:
+    """What is really in the file, whatever the header counts."""
+    if isinstance(page, str):
+        return [("history", f"cannot be read: {page}")]
+    damage = [
+        one.reason if one.line is None else f"line {one.line}: {one.reason}"
+        for one in page.damage[:_DAMAGE_SHOWN]
+    ]
+    if more := len(page.damage) - len(damage):
+        damage.append(f"and {more:,} more")
+    return [("rounds", f"{page.total_rounds:,}"), ("damage", "; ".join(damage))]
 
 
 def _about(header: dict[str, Any], folder: str, workspace: Workspace) -> list[tuple[str, str]]:

@@ -27,7 +27,7 @@ from loop_core.craft.workspaces import (
     listed_workspaces,
     workspace_name,
 )
-from loop_core.errors import ReadOnly, Refused, SessionNotFound
+from loop_core.errors import LoopError, ReadOnly, Refused, SessionNotFound, reason_of
 from loop_core.model import (
     Capabilities,
     Change,
@@ -230,9 +230,14 @@ class CraftStore:
 
     def details(self, key: SessionKey) -> tuple[Detail, ...]:
         scanner, folder = self._place(key)
-        return details.details_of(
-            folder, scanner.workspace, self.owner(scanner.root), self.history.known_queued(folder)
-        )
+        # First the page: it also tells whether a message is queued.
+        page: Page | str
+        try:
+            page = self.history.page(key, folder, rounds=1)
+        except LoopError as error:
+            page = reason_of(error)
+        owner, queued = self.owner(scanner.root), self.history.known_queued(folder)
+        return details.details_of(folder, scanner.workspace, owner, queued, page)
 
     def capabilities(self, row: SessionRow) -> Capabilities:
         """What can be done now; decided by the lock file and the queued mark (section 8)."""

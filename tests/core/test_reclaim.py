@@ -18,23 +18,6 @@ from loop_core.loop.publish import is_staging_name
 from loop_core.loop.reclaim import PURPOSE, plan_reclaim, reclaim, recover_reclaim
 
 
-def user(text: str, at: int = 1) -> dict[str, Any]:
-    return {"role": "user", "content": text, "timestamp": at}
-
-
-def assistant(text: str) -> dict[str, Any]:
-    return {
-        "role": "assistant",
-        "content": [{"type": "text", "text": text}],
-        "api": "a",
-        "provider": "p",
-        "model": "m",
-        "usage": {},
-        "stopReason": "stop",
-        "timestamp": 2,
-    }
-
-
 def age(directory: Path, seconds: int = 3600) -> None:
     """As if nobody had touched the session for a while."""
     then = time.time() - seconds
@@ -43,12 +26,12 @@ def age(directory: Path, seconds: int = 3600) -> None:
 
 
 @pytest.fixture
-def replaced(tmp_path: Path) -> Path:
+def replaced(tmp_path: Path, say: Any) -> Path:
     """A session of three generations: two of them unreachable."""
     manager = SessionManager.create(tmp_path, tmp_path / "store")
-    manager.commit([user("one"), assistant("x" * 50_000)])
-    manager.commit([user("two"), assistant("y" * 50_000)])
-    manager.commit([user("three"), assistant("kept")])
+    manager.commit([say.user("one"), say.agent("x" * 50_000)])
+    manager.commit([say.user("two"), say.agent("y" * 50_000)])
+    manager.commit([say.user("three"), say.agent("kept")])
     directory = Path(str(manager.session_file)).parent
     age(directory)
     return directory

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -213,6 +214,13 @@ class Left(NamedTuple):
             "children": self.children - before.children,
         }
         return {name: value for name, value in found.items() if value}
+
+    def stays(self, seconds: float = 10.0) -> dict[str, Any]:
+        """What is more than this after `seconds`, which threads may take to end."""
+        end = time.monotonic() + seconds
+        while (more := Left.now().more(self)) and time.monotonic() < end:
+            time.sleep(0.1)
+        return more
 
 
 @pytest.fixture

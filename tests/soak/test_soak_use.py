@@ -239,11 +239,7 @@ def soak(ground: Any, players: Any, left: Any, rss_kib: Any, seconds: float, see
     finally:
         threading.excepthook = hook
     assert watch.faults == []
-    for _ in range(100):
-        if not (more := left.now().more(before)):
-            break
-        time.sleep(0.1)
-    assert not more
+    assert before.stays() == {}
     assert list((ground.base / "own").rglob("crash-*")) == []
     report = {
         "seed": seed,

@@ -10,32 +10,26 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from loop_core.actions import Actions
-from loop_core.errors import LoopError, ReadOnly, Refused, SessionNotFound
+from loop_core.errors import LoopError, ReadOnly, Refused
 from loop_core.journal import Journal
 from loop_core.library import Library
 from loop_core.model import (
-    Capabilities,
-    Detail,
-    Hit,
-    ImageBlock,
     Intent,
-    Page,
-    RawPage,
-    Round,
     SessionKey,
     SessionRow,
     Snapshot,
     WatchRoot,
 )
 from loop_core.outcome import Done, Failed, Outcome, Pending, Progress, Reverted
-from loop_core.store import Cancelled, Choices, SessionStore, never_cancelled
+from loop_core.store import Cancelled, SessionStore, never_cancelled
 from loop_tui import places
 from loop_tui.resolve import resolve
+from loop_tui.service_reading import SessionReading
 
 if TYPE_CHECKING:
     from loop_core.loop.reclaim import Reclaimable
@@ -73,7 +67,7 @@ class Options(Struct, frozen=True, kw_only=True):
     titles: bool = True
 
 
-class Service:
+class Service(SessionReading):
     """Use `Service.open(options)`, then `scan()`; close it at the end (or use `with`)."""
 
     def __init__(self, options: Options, stores: list[SessionStore], own: places.OwnPlaces) -> None:
@@ -182,72 +176,6 @@ class Service:
     def paths(self) -> list[tuple[str, str]]:
         """Every directory the program reads or writes, as (name, path), in a fixed order."""
         return [*places.store_paths(self.options, self.stores), *self.own.listed()]
-
-    # --- one session
-
-    def page(
-        self,
-        key: SessionKey,
-        *,
-        before: int | None = None,
-        before_round: int | None = None,
-        rounds: int = 3,
-        revision: str | None = None,
-        cancelled: Cancelled = never_cancelled,
-    ) -> Page:
-        """See `SessionStore.page`."""
-        return self._store(key).page(
-            key,
-            before=before,
-            before_round=before_round,
-            rounds=rounds,
-            revision=revision,
-            cancelled=cancelled,
-        )
-
-    def raw_page(self, key: SessionKey, *, before: int | None = None, rounds: int = 3) -> RawPage:
-        return self._store(key).raw_page(key, before=before, rounds=rounds)
-
-    def messages(
-        self, key: SessionKey, *, cancelled: Cancelled = never_cancelled
-    ) -> Iterator[tuple[int, Any]]:
-        return self._store(key).messages(key, cancelled=cancelled)
-
-    def message(self, key: SessionKey, index: int, revision: str | None = None) -> Any:
-        return self._store(key).message(key, index, revision)
-
-    def find(
-        self, key: SessionKey, text: str, *, cancelled: Cancelled = never_cancelled
-    ) -> Iterator[Hit]:
-        return self._store(key).find(key, text, cancelled=cancelled)
-
-    def header(self, key: SessionKey) -> Any:
-        """The session's header as stored (a JSON value)."""
-        return self._store(key).header(key)
-
-    def rounds(self, key: SessionKey, *, cancelled: Cancelled = never_cancelled) -> Iterator[Round]:
-        """Every round whole, in order, one at a time."""
-        return self._store(key).rounds(key, cancelled=cancelled)
-
-    def image_data(self, key: SessionKey, block: ImageBlock) -> tuple[str, str] | None:
-        """Media type and base64 text of an image, or None when it is not to be had."""
-        return self._store(key).image_data(key, block)
-
-    def details(self, key: SessionKey) -> tuple[Detail, ...]:
-        return self._store(key).details(key)
-
-    def capabilities(self, key: SessionKey) -> Capabilities:
-        """What can be done with the session now. Raises SessionNotFound."""
-        return self._store(key).capabilities(self._row(key))
-
-    def choices(self, key: SessionKey) -> Choices:
-        """Statuses and labels to choose from; none where sessions have neither."""
-        choices = getattr(self._store(key), "choices", None)
-        return Choices() if choices is None else choices(key)
-
-    def resume_command(self, key: SessionKey) -> tuple[list[str], str]:
-        """Arguments and working directory (raw). Raises Refused with the reason."""
-        return self._store(key).resume_command(self._row(key))
 
     # --- all sessions
 
@@ -400,14 +328,3 @@ class Service:
         if not self._scanned:
             self.scan()
         return resolve(self.library.snapshot.rows, text, put_away=put_away)
-
-    # --- inside
-
-    def _store(self, key: SessionKey) -> SessionStore:
-        return self.library.store_of(key)
-
-    def _row(self, key: SessionKey) -> SessionRow:
-        row = self.library.row(key) or self._store(key).look(key)
-        if row is None:
-            raise SessionNotFound("the session is not there any more")
-        return row

@@ -86,6 +86,8 @@ MEASURES = (
             Figure("filter key, worst", "filter_ms", 20, unit="ms of CPU", at=_MIDDLE),
             Figure("event-loop gap while loading", "loading_gap_ms", 50, unit="ms"),
             Figure("event-loop gap while keys are held", "keys_gap_ms", 50, unit="ms"),
+            Figure("longest callback while loading", "loading_cpu_ms", 50, unit="ms of CPU"),
+            Figure("longest callback while keys are held", "keys_cpu_ms", 50, unit="ms of CPU"),
             Figure("idle with a session open", "idle_percent", 1, unit="% of a processor"),
             Figure("session files opened while idle", "idle_opens", 0),
             Figure("memory of the list, a session", "bytes_a_row", 2_048, unit="bytes", at=(2,)),

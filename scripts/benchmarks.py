@@ -29,7 +29,9 @@ _HEAD = """\
 How long things take, as a ratio to the least work that could do the same, measured in the same
 run in turns; or an amount with a limit. Machines differ, ratios less so. ✓ and ✗ stand where a
 goal is set for that size; the other sizes show how a figure grows. In brackets: the least and the
-greatest of the repetitions. Written by `scripts/benchmarks.py` from
+greatest of the repetitions. First rows, gaps
+and seconds are taken on the wall, where other work of the machine counts as well: a quiet one
+(its load is below) says more. Written by `scripts/benchmarks.py` from
 [benchmarks.json](benchmarks.json).
 
 ```sh

@@ -1,13 +1,12 @@
 """From stored messages to what a history shows (craft-format section 4).
 
-One record holds a tool call and its result. Records with a `parentToolUseId` belong inside
-that call when it stands in the same round, else in their own place. All text is sanitized
-here; the session token was expanded before.
+One record holds a tool call and its result; how records stand inside one another is
+`nesting`. All text is sanitized here; the session token was expanded before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -19,7 +18,6 @@ from loop_core.model import (
     Block,
     ImageBlock,
     NoteBlock,
-    Round,
     TextBlock,
     ToolBlock,
     ToolStatus,
@@ -27,10 +25,9 @@ from loop_core.model import (
 )
 from loop_core.sanitize import safe, safe_line
 
-__all__ = ["make_round", "text_of"]
+__all__ = ["blocks_of", "content_of", "text_of", "value_text"]
 
 _LINE = 400
-_MAX_DEPTH = 12
 #: tool: (verb on success, verb otherwise, argument it acts on)
 _KNOWN = {
     "read": ("Read", "Read", "file_path"),
@@ -55,70 +52,8 @@ _AUTH = {
 }
 
 
-class _Node:
-    """A block and, for a tool call, what belongs inside it."""
-
-    def __init__(self, block: Block, depth: int) -> None:
-        self.block = block
-        self.depth = depth
-        self.children: list[_Node] = []
-
-    def freeze(self) -> Block:
-        if self.children and isinstance(self.block, ToolBlock):
-            inside = tuple(child.freeze() for child in self.children)
-            return msgspec.structs.replace(self.block, children=inside)
-        return self.block
-
-
-def make_round(
-    messages: Iterable[tuple[int, Any]],
-    *,
-    index: int,
-    start: int,
-    end: int,
-    size: int,
-    running: bool = False,
-    gap: tuple[int, str] | None = None,
-) -> Round:
-    """The round of `messages` (index, value), which are [start, end) of the session.
-
-    `running`: the application may still be at work on it; an `executing` call of an ended
-    process is shown as waiting. `gap`: a note that stands before that message index.
-    """
-    top: list[_Node] = []
-    calls: dict[str, _Node] = {}
-    time_ms: int | None = None
-    for number, value in messages:
-        if gap is not None and number >= gap[0]:
-            top.append(_Node(NoteBlock("info", gap[1], "", number), 0))
-            gap = None
-        if time_ms is None:
-            time_ms = _time(value)
-        parent = calls.get(_text(value, "parentToolUseId")) if isinstance(value, dict) else None
-        into = top if parent is None else parent.children
-        depth = 0 if parent is None else parent.depth + 1
-        for block in blocks_of(number, value, running=running):
-            node = _Node(block, depth)
-            into.append(node)
-            # Beyond the depth anybody can see, records stay beside their parent.
-            if isinstance(block, ToolBlock) and block.call_id and depth < _MAX_DEPTH:
-                calls[_text(value, "toolUseId")] = node
-    return Round(
-        index=index,
-        start=start,
-        end=end,
-        time_ms=time_ms,
-        blocks=tuple(node.freeze() for node in top),
-        size=size,
-    )
-
-
-def _time(value: Any) -> int | None:
-    stamp = value.get("timestamp") if isinstance(value, dict) else None
-    return int(stamp) if is_number(stamp) and abs(stamp) < 1e15 else None
-
-
-def _text(value: dict[str, Any], key: str) -> str:
+def value_text(value: dict[str, Any], key: str) -> str:
+    """A value that is a text; "" for anything else."""
     found = value.get(key)
     return found if isinstance(found, str) else ""
 
@@ -193,18 +128,18 @@ def _user(number: int, value: dict[str, Any]) -> Iterator[Block]:
 def _attachment(number: int, item: dict[str, Any], place: int) -> Block:
     size = item.get("size")
     count = int(size) if is_number(size) and 0 <= size < 2**53 else 0
-    name = safe_line(_text(item, "name") or "attachment", _LINE)
-    kind = safe_line(_text(item, "type") or "file", 40)
+    name = safe_line(value_text(item, "name") or "attachment", _LINE)
+    kind = safe_line(value_text(item, "type") or "file", 40)
     if kind == "image":
-        mime = safe_line(_text(item, "mimeType") or "image", 80)
+        mime = safe_line(value_text(item, "mimeType") or "image", 80)
         return ImageBlock(mime, count, number, name, place)
-    path = _text(item, "storedPath") or None
+    path = value_text(item, "storedPath") or None
     return AttachmentBlock(name=name, size=count, message=number, kind=kind, path=path)
 
 
 def _badge(item: dict[str, Any]) -> str:
-    label = _text(item, "label") or _text(item, "rawText")
-    kind = _text(item, "type")
+    label = value_text(item, "label") or value_text(item, "rawText")
+    kind = value_text(item, "type")
     return safe_line(f"{kind}: {label}" if kind and label else label, 120)
 
 
@@ -215,14 +150,14 @@ def _assistant(number: int, value: dict[str, Any]) -> Iterator[Block]:
 
 def _tool(number: int, value: dict[str, Any], *, running: bool) -> ToolBlock:
     result = value.get("toolResult")
-    status = _STATUS.get(_text(value, "toolStatus"))
+    status = _STATUS.get(value_text(value, "toolStatus"))
     if truthy(value.get("isError")):
         status = "error"
     elif status is None:
         status = "waiting" if result is None else "ok"
     elif status == "running" and not running:
         status = "waiting"
-    name = _text(value, "toolName") or "unknown"
+    name = value_text(value, "toolName") or "unknown"
     display = _display(value)
     arguments = value.get("toolInput")
     verb, target = _words(name, arguments, display, done=status == "ok")
@@ -232,7 +167,7 @@ def _tool(number: int, value: dict[str, Any], *, running: bool) -> ToolBlock:
         verb=verb,
         target=target,
         status=status,
-        call_id=safe_line(_text(value, "toolUseId"), _LINE),
+        call_id=safe_line(value_text(value, "toolUseId"), _LINE),
         message=number,
         result_message=None if result is None else number,
         arguments="" if arguments is None else pretty(arguments),
@@ -248,8 +183,8 @@ def _result(result: Any) -> str:
 
 def _display(value: dict[str, Any]) -> str:
     meta = value.get("toolDisplayMeta")
-    name = _text(meta, "displayName") if isinstance(meta, dict) else ""
-    return safe_line(_text(value, "toolDisplayName") or name, _LINE)
+    name = value_text(meta, "displayName") if isinstance(meta, dict) else ""
+    return safe_line(value_text(value, "toolDisplayName") or name, _LINE)
 
 
 def _words(name: str, arguments: Any, display: str, *, done: bool) -> tuple[str, str]:
@@ -265,20 +200,20 @@ def _words(name: str, arguments: Any, display: str, *, done: bool) -> tuple[str,
 
 
 def _plan(number: int, value: dict[str, Any]) -> Iterator[Block]:
-    path = _text(value, "planPath")
+    path = value_text(value, "planPath")
     title = f"Plan: {safe_line(path.rsplit('/', 1)[-1], _LINE)}" if path else "Plan"
     yield NoteBlock("plan", title, safe(content_of(value)), number)
 
 
 def _error(number: int, value: dict[str, Any]) -> Iterator[Block]:
     content = content_of(value)
-    title = _text(value, "errorTitle")
+    title = value_text(value, "errorTitle")
     lines = [content] if title and content and content != title else []
     details = value.get("errorDetails")
     lines += [d for d in details if isinstance(d, str)] if isinstance(details, list) else []
-    original = _text(value, "errorOriginal")
+    original = value_text(value, "errorOriginal")
     lines += [original] if original and original not in lines else []
-    shown = safe_line(title or content or _text(value, "errorCode") or "Error", _LINE)
+    shown = safe_line(title or content or value_text(value, "errorCode") or "Error", _LINE)
     if not title and "\n" in content:
         lines.insert(0, content)
     yield NoteBlock("error", shown, safe("\n".join(lines)), number)
@@ -299,10 +234,12 @@ def _info(number: int, value: dict[str, Any]) -> Iterator[Block]:
 
 
 def _auth(number: int, value: dict[str, Any]) -> Iterator[Block]:
-    source = _text(value, "authSourceName") or _text(value, "authSourceSlug")
+    source = value_text(value, "authSourceName") or value_text(value, "authSourceSlug")
     title = content_of(value) or f"Sign-in requested{f' for {source}' if source else ''}"
-    state = _AUTH.get(_text(value, "authStatus"))
-    lines = [_text(value, key) for key in ("authDescription", "authHint", "authError", "authEmail")]
+    state = _AUTH.get(value_text(value, "authStatus"))
+    lines = [
+        value_text(value, key) for key in ("authDescription", "authHint", "authError", "authEmail")
+    ]
     shown = safe_line(title, _LINE) + (f" ({state})" if state else "")
     yield NoteBlock("auth", shown, safe("\n".join(line for line in lines if line)), number)
 
@@ -325,7 +262,7 @@ def text_of(value: Any) -> Iterator[str]:
         return
     yield content_of(value)
     for key in ("toolResult", "toolDisplayName", "toolName", "toolIntent", "errorTitle"):
-        yield _text(value, key)
+        yield value_text(value, key)
     arguments = value.get("toolInput")
     if arguments is not None:
         yield dumps(arguments).decode("utf-8", "replace")
@@ -333,4 +270,4 @@ def text_of(value: Any) -> Iterator[str]:
         value.get("attachments") or () if isinstance(value.get("attachments"), list) else ()
     ):
         if isinstance(item, dict):
-            yield _text(item, "name")
+            yield value_text(item, "name")

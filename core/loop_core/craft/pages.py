@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from loop_core import jsonvalue
-from loop_core.craft.blocks import make_round
+from loop_core.craft.nesting import make_round
 from loop_core.craft.records import lines_in, pieces_of
 from loop_core.craft.rounds import RoundIndex
 from loop_core.craft.tokens import expand_line

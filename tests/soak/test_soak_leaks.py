@@ -105,7 +105,7 @@ def judge(ground: Any, left: Any, rss_kib: Any, amounts: tuple[int, int, int]) -
 
 @pytest.mark.timeout(120)
 def test_nothing_stays_of_what_has_come_and_gone(ground: Any, left: Any, rss_kib: Any) -> None:
-    judge(ground, left, rss_kib, (160, 72, 40))
+    judge(ground, left, rss_kib, (100, 40, 20))
 
 
 @pytest.mark.soak

@@ -338,6 +338,7 @@ async def test_reclaim_shows_what_it_frees_and_why(tmp_path: Path) -> None:
         d.app.browser.keyboard.run("reclaim")
         await d.until(lambda: isinstance(d.app.screen, ConfirmDialog))
         await d.until(lambda: human_size(len(old)) in d.text())
+        await d.pilot.pause(0.3)  # keys that come before it can be read are dropped
         dialog = d.app.screen
         assert isinstance(dialog, ConfirmDialog)
         assert "Close every Loop" in dialog.question.warning

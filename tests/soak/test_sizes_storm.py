@@ -47,23 +47,32 @@ async def test_every_window_in_a_storm_of_sizes(ground: Any) -> None:
             app.post_message(events.Resize(size, size))
             await pilot.pause(0.0)
 
+        async def press(*keys: str) -> None:
+            for key in keys:
+                app.post_message(events.Key(key, key if len(key) == 1 else None))
+                await pilot.pause(0.01)
+
         for _ in range(500):
             await pilot.pause(0.02)
             if app.service is not None and not app.browser.scanning:
                 break
+        where = set()
         for name, keys in WINDOWS.items():
-            await pilot.press("2", "g", *keys)
+            await press("2", "g", *keys)
+            await pilot.pause(0.2)
             sizes = [(dice.randrange(1, 301), dice.randrange(1, 101)) for _ in range(3)]
             huge = [(500, 200)] if name in HUGE else []
             for size in (*WORST, *huge, *sizes, (77, 23)):
                 await resize(*size)
-            await pilot.pause(0.2)
+            await pilot.pause(0.1)
+            where.add(type(app.screen).__name__)
             strips = app.screen._compositor.render_strips(app.size)
             assert len(strips) == 23
             assert {strip.cell_length for strip in strips} == {77}
             for _ in range(6):
                 if app.screen is app.browser and app.focused is app.browser.session_list:
                     break
-                await pilot.press("escape")
+                await press("escape")
             await resize(120, 40)
     app.service.close()
+    assert len(where) >= 9, where  # the windows were there

@@ -1,14 +1,25 @@
-"""The slow half of `jsonvalue`: an iterative reader and a writer for any JSON text."""
+"""The slow half of `jsonvalue`: readers and a writer for any JSON text.
+
+`parse` asks the interpreter's own decoder, which takes all that JavaScript takes but deep
+nesting. `parse_deep` walks the brackets without recursion and leaves what lies between two of
+them to that decoder.
+"""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Iterator
+from json import JSONDecodeError, JSONDecoder
 from json.encoder import encode_basestring
-from typing import Any
+from typing import Any, NoReturn
 
-__all__ = ["JsonSyntaxError", "dumps", "parse"]
+__all__ = ["MOST_DEEP", "JsonSyntaxError", "dumps", "parse", "parse_deep"]
+
+#: Lists and objects in a value that nests deeper than the interpreter's decoder goes (about
+#: 1,000 levels). `JSON.parse` stops where its memory does, `JSON.stringify` after some
+#: thousand levels: nothing that a JavaScript program wrote comes near.
+MOST_DEEP = 250_000
 
 
 class JsonSyntaxError(ValueError):
@@ -19,120 +30,134 @@ class JsonSyntaxError(ValueError):
         super().__init__(f"{what} at character {offset + 1}")
 
 
-_SPACE = re.compile(r"[ \t\n\r]*+")
-_PLAIN = r'[^"\\\x00-\x1f]*+'
-_STRING = re.compile(rf'"({_PLAIN}(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{{4}}){_PLAIN})*+)"')
-_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*+)(\.[0-9]++)?([eE][+-]?[0-9]++)?")
-_WORD = re.compile(r"true|false|null")
-_PAIR = r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
-_ESCAPE = re.compile(rf"{_PAIR}|\\u[0-9a-fA-F]{{4}}|\\.")
-_SIMPLE = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
-_WORDS: dict[str, Any] = {"true": True, "false": False, "null": None}
 _MOST_DIGITS = 4300  # what int() converts whatever the interpreter's settings allow
 
 
-def _unescape(found: re.Match[str]) -> str:
-    escape = found.group()
-    if escape[1] != "u":
-        return _SIMPLE.get(escape[1], escape[1])
-    unit = int(escape[2:6], 16)
-    if len(escape) == 12:
-        unit = 0x10000 + ((unit - 0xD800) << 10) + int(escape[8:], 16) - 0xDC00
-    return chr(unit)
+def _integer(digits: str) -> int | float:
+    return int(digits) if len(digits) <= _MOST_DIGITS else float(digits)
 
 
-def _number(found: re.Match[str]) -> int | float:
-    digits = found.group()
-    if found.group(1) or found.group(2) or len(digits) > _MOST_DIGITS:
-        return float(digits)
-    return int(digits)
+def _no_literal(word: str) -> NoReturn:
+    raise JsonSyntaxError(f"{word} is no JSON", 0)
 
 
-def _string(text: str, at: int) -> tuple[str, int]:
-    found = _STRING.match(text, at)
-    if found is None:
-        raise JsonSyntaxError("invalid string" if text[at : at + 1] == '"' else "no key", at)
-    inner = found.group(1)
-    return (_ESCAPE.sub(_unescape, inner) if "\\" in inner else inner), found.end()
+_DECODER = JSONDecoder(parse_int=_integer, parse_constant=_no_literal)
+_MEMBERS = JSONDecoder(parse_int=_integer, parse_constant=_no_literal, object_pairs_hook=list)
+_REASONS = {
+    "Expecting value": "unexpected character",
+    "Expecting property name enclosed in double quotes": "no key",
+    "Expecting ':' delimiter": "no colon",
+    "Expecting ',' delimiter": "no comma or end",
+    "Extra data": "text after the value",
+}
 
 
-def _scalar(text: str, at: int) -> tuple[Any, int]:
-    if text[at : at + 1] == '"':
-        return _string(text, at)
-    if found := _NUMBER.match(text, at):
-        return _number(found), found.end()
-    if found := _WORD.match(text, at):
-        return _WORDS[found.group()], found.end()
-    raise JsonSyntaxError("unexpected end" if at >= len(text) else "unexpected character", at)
-
-
-def _skip(text: str, at: int) -> int:
-    found = _SPACE.match(text, at)
-    return at if found is None else found.end()
-
-
-def _key(text: str, at: int) -> tuple[str, int]:
-    """A key and its colon; the position of the value that follows."""
-    key, at = _string(text, _skip(text, at))
-    at = _skip(text, at)
-    if text[at : at + 1] != ":":
-        raise JsonSyntaxError("no colon", at)
-    return key, _skip(text, at + 1)
+def _syntax_error(error: JSONDecodeError, offset: int, length: int) -> JsonSyntaxError:
+    what = "unexpected end" if offset >= length else _REASONS.get(error.msg, "invalid string")
+    return JsonSyntaxError(what, offset)
 
 
 def parse(text: str) -> Any:
-    """The value of `text`, without recursion. Raises `JsonSyntaxError`."""
-    open_values: list[Any] = []
-    keys: list[str] = []  # of the open objects, the innermost last
-    at = _skip(text, 0)
+    """The value of `text`. Raises `JsonSyntaxError`, also for what exceeds `MOST_DEEP`.
+
+    Time and memory are linear in the length.
+    """
+    try:
+        return _DECODER.decode(text)
+    except JSONDecodeError as error:
+        raise _syntax_error(error, error.pos, len(text)) from None
+    except RecursionError:
+        return parse_deep(text)
+
+
+# --- any depth ---------------------------------------------------------------------------
+
+_STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
+_ANY_STRING = re.compile(_STRING, re.DOTALL)
+_FLAT = re.compile(rf'(?:[^\[\]{{}}"]++|{_STRING})*+', re.DOTALL)
+_BLANK = re.compile(r"[ \t\n\r]*+")
+_OPENING = {"[": "]", "{": "}"}
+#: Stands for a value that is read elsewhere: beside anything but a comma or a colon, an error.
+_HOLE = '""'
+_BEFORE = {"[": f"[{_HOLE}", "{": f'{{"":{_HOLE}'}
+_NO_BRACKETS = bytes(code for code in range(256) if code not in b"[{]}")
+
+
+def _refuse_at_sight(text: str) -> None:
+    """What cannot be complete, or holds too much, before memory is spent on it."""
+    plain = _ANY_STRING.sub("", text).encode("utf-8", "replace")
+    brackets = plain.translate(None, _NO_BRACKETS)
+    if b'"' in plain or any(
+        brackets.count(a) != brackets.count(b) for a, b in ((b"[", b"]"), (b"{", b"}"))
+    ):
+        raise JsonSyntaxError("unexpected end", len(text))
+    if len(brackets) > 2 * MOST_DEEP:
+        raise JsonSyntaxError(f"nested deeply, with more than {MOST_DEEP:,} values,", 0)
+
+
+def parse_deep(text: str) -> Any:
+    """As `parse`, without recursion, and slower."""
+    _refuse_at_sight(text)
+    at = _end(_BLANK, text, 0)
+    if text[at : at + 1] not in _OPENING:
+        return parse(text)
+    root: list[Any] = []
+    inside: Any = root  # what is open; values are put in as they begin
+    kind = "["
+    above: list[tuple[str, Any]] = []
+    key, end = "", at
     while True:
-        mark = text[at : at + 1]
-        if mark in ("[", "{") and mark:
-            inner = _skip(text, at + 1)
-            if text[inner : inner + 1] != ("]" if mark == "[" else "}"):
-                if mark == "{":
-                    key, inner = _key(text, inner)
-                    keys.append(key)
-                open_values.append([] if mark == "[" else {})
-                at = inner
-                continue
+        mark = text[end : end + 1]
+        opens = mark in _OPENING
+        if opens:
             value: Any = [] if mark == "[" else {}
-            at = inner + 1
+            if kind == "[":
+                inside.append(value)
+            else:
+                inside[key] = value
+            above.append((kind, inside))
+            kind, inside = mark, value
+        elif mark == _OPENING[kind]:
+            kind, inside = above.pop()
         else:
-            value, at = _scalar(text, at)
-        value, at, more = _close(text, at, value, open_values, keys)
-        if not more:
-            return value
-
-
-def _close(
-    text: str, at: int, value: Any, open_values: list[Any], keys: list[str]
-) -> tuple[Any, int, bool]:
-    """Put `value` into what is open and close what ends here; whether a value follows."""
-    while open_values:
-        at = _skip(text, at)
-        mark = text[at : at + 1]
-        inside = open_values[-1]
-        is_list = isinstance(inside, list)
-        if is_list:
-            inside.append(value)
-        else:
-            inside[keys[-1]] = value
-        if mark == ",":
-            if is_list:
-                return None, _skip(text, at + 1), True
-            keys[-1], at = _key(text, at + 1)
-            return None, at, True
-        if mark != ("]" if is_list else "}"):
-            raise JsonSyntaxError("no comma or end", at)
-        value = open_values.pop()
-        if not is_list:
-            keys.pop()
-        at += 1
-    at = _skip(text, at)
+            raise JsonSyntaxError("no comma or end", end)
+        at = end + 1
+        if not above:
+            break
+        end = _end(_FLAT, text, at)
+        key = _fill(inside, kind, opens, text, (at, end))
+    at = _end(_BLANK, text, at)
     if at != len(text):
         raise JsonSyntaxError("text after the value", at)
-    return value, at, False
+    return root[0]
+
+
+def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
+    found = pattern.match(text, at)
+    return at if found is None else found.end()
+
+
+def _fill(inside: Any, kind: str, fresh: bool, text: str, span: tuple[int, int]) -> str:
+    """Put what stands in `span`, between two brackets, into what is open.
+
+    Returns the key of the value that opens after it. `fresh`: the bracket before it opens.
+    """
+    at, end = span
+    opens = text[end : end + 1] in _OPENING
+    if at == end and (fresh != opens or (fresh and kind == "[")):  # "[]", "]]", "[["
+        return ""
+    before = kind if fresh else _BEFORE[kind]
+    after = (_HOLE if opens else "") + _OPENING[kind]
+    try:
+        found = _MEMBERS.decode(before + text[at:end] + after)
+    except JSONDecodeError as error:
+        raise _syntax_error(error, at + error.pos - len(before), len(text)) from None
+    mine = found[0 if fresh else 1 : -1 if opens else None]
+    if kind == "[":
+        inside.extend(mine)
+        return ""
+    inside.update(mine)
+    return str(found[-1][0]) if opens else ""
 
 
 # --- writing -----------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import math
+import time
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +62,7 @@ def test_reads_and_writes_what_node_reads_and_writes() -> None:
         *('"\t"', '"\\x"', '"\\u12"', "{1:2}", "'a'", "\x0b1", "\x001", "\ufeff1", "\u00a01"),
     ],
 )
-@pytest.mark.parametrize("parse", [loads, _jsontext.parse])
+@pytest.mark.parametrize("parse", [loads, _jsontext.parse, _jsontext.parse_deep])
 def test_refuses_what_json_parse_refuses(parse: Any, text: str) -> None:
     with pytest.raises(JsonSyntaxError):
         parse(text)
@@ -105,6 +106,41 @@ def test_any_bytes_give_a_value_or_a_syntax_error(data: bytes) -> None:
             _jsontext.parse(data.decode("utf-8", "replace"))
     else:
         assert _same(value, _jsontext.parse(data.decode("utf-8", "replace")))
+
+
+TOKENS = ["[", "]", "{", "}", ",", ":", "1", " ", "\n", "null", '""', '"a"', '"],{\\""', "NaN", '"']
+
+
+@given(st.lists(st.sampled_from([*TOKENS, "[", "]", ",", '{"k":', '"k":', "}"]), max_size=14))
+def test_the_reader_of_deep_values_agrees_on_what_is_one(tokens: list[str]) -> None:
+    text = "".join(tokens)
+    try:
+        value = _jsontext.parse(text)
+    except JsonSyntaxError:
+        with pytest.raises(JsonSyntaxError):
+            _jsontext.parse_deep(text)
+    else:
+        assert _same(value, _jsontext.parse_deep(text))
+
+
+@given(VALUES, st.integers(0, 3))
+def test_what_lies_deep_is_read_as_what_lies_shallow(value: Any, spaces: int) -> None:
+    text = dumps([value, {"a": value}, value]).decode().replace(",", "," + " " * spaces)
+    deep = f"{'[' * 1500}{text}{']' * 1500}"
+    found = loads(deep)
+    for _ in range(1500):
+        (found,) = found
+    assert _same(found, loads(text))
+
+
+def test_what_nests_deeply_and_is_endless_is_refused_at_sight() -> None:
+    most = _jsontext.MOST_DEEP
+    assert loads("[" * most + "]" * most)
+    for text in ("[" * (most + 1) + "]" * (most + 1), '[{"a":' * 2_000_000, "[" * 10_000_000):
+        began = time.process_time()
+        with pytest.raises(JsonSyntaxError):
+            loads(text)
+        assert time.process_time() - began < 5
 
 
 def _same(a: Any, b: Any) -> bool:

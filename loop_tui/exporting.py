@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from loop_core import fsio
 from loop_core.errors import Refused, SessionNotFound
-from loop_core.export import FORMATS, ExportSource, Format, export
+from loop_core.export import FORMATS, ExportSource, Format, export, file_name
 
 if TYPE_CHECKING:
     from loop_core.model import Damage, SessionKey
     from loop_tui.service import Service
 
-__all__ = ["FORMATS", "Format", "damage_of", "form_of", "text_of", "write"]
+__all__ = ["FORMATS", "Format", "damage_of", "form_of", "target_of", "text_of", "write"]
 
 _BLOCK = 1 << 16
 
@@ -54,6 +54,14 @@ def text_of(service: Service, key: SessionKey, form: Format) -> Iterator[str]:
     return export(_source(service, key), form)
 
 
+def target_of(service: Service, key: SessionKey, path: str, form: Format | None = None) -> str:
+    """The file meant: absolute, and in a folder that was named a file called by the title."""
+    target = os.path.abspath(os.path.expanduser(path))
+    if not os.path.isdir(target):
+        return target
+    return os.path.join(target, file_name(_source(service, key).row, form or "md"))
+
+
 def write(
     service: Service,
     key: SessionKey,
@@ -63,12 +71,14 @@ def write(
     force: bool = False,
     told: Callable[[int], object] | None = None,
 ) -> str:
-    """Write the export whole or not at all; the absolute path written.
+    """Write the export whole or not at all; the absolute path written (see `target_of`).
 
     `told` hears the bytes made so far. Raises Refused when the file exists and `force` is
-    not given, StorageFailed otherwise.
+    not given, or when its folder does not; StorageFailed otherwise.
     """
-    target = os.path.abspath(os.path.expanduser(path))
+    target = target_of(service, key, path, form)
+    if not os.path.isdir(os.path.dirname(target)):
+        raise Refused("there is no such folder", os.path.dirname(target))
     chunks = _blocks(text_of(service, key, form))
     if told is not None:
         chunks = _counted(chunks, told)

@@ -74,7 +74,8 @@ def _words(parser: ArgumentParser) -> tuple[Word, ...]:
 
 
 def configure(parser: ArgumentParser) -> None:
-    parser.add_argument("shell", choices=("bash", "zsh", "fish"), help="the shell to complete in")
+    shells = ("bash", "zsh", "fish")
+    parser.add_argument("shell", metavar="SHELL", choices=shells, help="bash, zsh or fish")
 
 
 def run(context: Context, arguments: Namespace) -> int:

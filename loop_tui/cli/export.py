@@ -17,7 +17,9 @@ def configure(parser: ArgumentParser) -> None:
         choices=("md", "html", "json"),
         help="default: by the file's ending, else Markdown",
     )
-    parser.add_argument("-o", "--output", metavar="FILE", help="default: standard output")
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", help="or a folder; default: standard output"
+    )
     parser.add_argument("--force", action="store_true", help="replace FILE when it exists")
 
 

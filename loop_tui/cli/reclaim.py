@@ -29,7 +29,7 @@ def configure(parser: ArgumentParser) -> None:
 
 
 def run(context: Context, arguments: Namespace) -> int:
-    from loop_core.errors import LoopError
+    from loop_core.errors import LoopError, reason_of
 
     rows, status = _rows(context, arguments.sessions_named)
     plans: list[tuple[SessionRow, Reclaimable]] = []
@@ -37,18 +37,31 @@ def run(context: Context, arguments: Namespace) -> int:
         try:
             plan = context.service.plan_reclaim(row.key)
         except LoopError as error:
-            context.output.error(str(error))
+            context.output.error(f"{row.id}: {reason_of(error)}")
             status = 1
             continue
         if arguments.sessions_named or plan.freed or plan.refused or plan.backup_refused:
             plans.append((row, plan))
     if not arguments.dry_run and not _agreed(context, arguments, [plan for _, plan in plans]):
         return 1
+    freed = 0
     for row, plan in plans:
-        status |= _one(context, arguments, row, plan)
-    if not plans:
-        context.output.words("Nothing to reclaim.")
+        one, failed = _one(context, arguments, row, plan)
+        freed += one
+        status |= failed
+    _sum_up(context, freed, dry=arguments.dry_run)
     return status
+
+
+def _sum_up(context: Context, freed: int, *, dry: bool) -> None:
+    from loop_tui.text import human_size
+
+    if not freed:
+        context.output.words("Nothing to free.")
+    elif dry:
+        context.output.words(f"{human_size(freed)} would be freed; nothing was changed.")
+    else:
+        context.output.words(f"{human_size(freed)} freed.")
 
 
 def _agreed(context: Context, arguments: Namespace, plans: list[Reclaimable]) -> bool:
@@ -68,8 +81,10 @@ def _agreed(context: Context, arguments: Namespace, plans: list[Reclaimable]) ->
         raise Usage("no Loop may be running during a reclaim; confirm with --yes") from None
 
 
-def _one(context: Context, arguments: Namespace, row: SessionRow, plan: Reclaimable) -> int:
-    """Carry out one plan, or only show it, and say what came of it; the exit status."""
+def _one(
+    context: Context, arguments: Namespace, row: SessionRow, plan: Reclaimable
+) -> tuple[int, int]:
+    """Carry out one plan, or only show it; the bytes freed and the exit status."""
     from loop_core.errors import LoopError, reason_of
     from loop_tui.text import human_size
 
@@ -89,7 +104,7 @@ def _one(context: Context, arguments: Namespace, row: SessionRow, plan: Reclaima
     else:
         said = "" if note is None else f"  ({note})"
         context.output.line(f"{human_size(before - after):>9}  {plan.path}{said}")
-    return status
+    return before - after, status
 
 
 def _rows(context: Context, names: list[str]) -> tuple[list[SessionRow], int]:
@@ -98,8 +113,8 @@ def _rows(context: Context, names: list[str]) -> tuple[list[SessionRow], int]:
         rows = context.service.snapshot.rows
         return [r for r in rows if r.form == "loop3" and r.trashed_ms is None], 0
     keys, missed = context.find_all(names)
-    for text, reason in missed:
-        context.output.error(f"{text}: {reason}")
+    for _, reason in missed:
+        context.output.error(reason)
     found = [context.service.row(key) for key in keys]
     return [row for row in found if row is not None], 1 if missed else 0
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Any
 
-from loop_tui.cli.context import Context
+from loop_tui.cli.context import Context, Usage
 from loop_tui.cli.listing import positive
 from loop_tui.cli.registry import Command
 
@@ -43,6 +43,8 @@ def run(context: Context, arguments: Namespace) -> int:
     if arguments.index:
         _index(context)
     query = " ".join(arguments.query)
+    if not query.strip():
+        raise Usage("the query is empty")
     result = service.search(query, exact=arguments.exact, limit=arguments.limit)
     names = {project.key: project.name for project in service.snapshot.projects}
     for session in result.sessions:

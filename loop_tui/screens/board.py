@@ -39,12 +39,16 @@ class Board:
 
     # --- rows and counts
 
-    def show_all(self, *, top: bool = False) -> None:
-        """Put rows, counts and titles on the screen after any change of what is chosen."""
-        self.show_rows(top=top)
+    def show_all(self, *, top: bool = False, keep_line: bool = True) -> None:
+        """Put rows, counts and titles on the screen after any change of what is chosen.
+
+        `keep_line`: the cursor's row stays where it is on the screen; after a jump the rows
+        stay instead, as far as they show the cursor.
+        """
+        self.show_rows(top=top, keep_line=keep_line)
         self.show_counts()
 
-    def show_rows(self, *, top: bool = False) -> None:
+    def show_rows(self, *, top: bool = False, keep_line: bool = True) -> None:
         """The list alone, as after a filter's keystroke."""
         screen = self.screen
         browse, listing = screen.browse, screen.session_list
@@ -54,7 +58,7 @@ class Board:
         listing.problems = browse.view == "problems"
         listing.unread_view = browse.view == "unread"
         listing.empty = why_empty(screen) if not browse.shown else ()
-        listing.set_rows(browse.shown, browse.position, top=top)
+        listing.set_rows(browse.shown, browse.position, keep_line=keep_line, top=top)
         self.preview_soon()
 
     def show_counts(self) -> None:

@@ -222,5 +222,5 @@ class Places:
         if screen.sessions_pane.field.value != text:
             screen.sessions_pane.field.value = text
             screen.sessions_pane.show_filter(shown=bool(text))
-        screen.board.show_all()
+        screen.board.show_all(keep_line=False)
         return True

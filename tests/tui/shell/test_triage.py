@@ -198,6 +198,17 @@ async def test_a_change_the_owner_took_back_is_said(
         assert d.toast == "Craft Agents took the archive back"
 
 
+async def test_a_jump_within_the_list_moves_the_cursor_and_not_the_list(
+    app: Any, drive: Any
+) -> None:
+    async with drive(app, size=(100, 16)) as d:
+        assert d.screen.session_list.max_scroll_y > 0
+        before = d.cursor
+        await d.press("right_square_bracket")
+        assert d.cursor != before
+        assert d.screen.session_list.scroll_offset.y == 0
+
+
 async def test_next_unread_skips_nothing_and_says_when_there_is_none(app: Any, drive: Any) -> None:
     """Twenty unread sessions take three keys each at most: `]` and `u`."""
     async with drive(app) as d:

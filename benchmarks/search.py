@@ -36,7 +36,7 @@ from loop_core.search.indexer import update
 
 GOAL = {"index_speed": 0.4, "index_size": 0.6, "query_speed": 20.0, "scan_speed": 0.3}
 _MB = 1 << 20
-_SESSION_MB = 5
+_SESSION_KB = 5 << 10
 _BASELINE_MB = 150
 _PARTS = ("lock", "read", "write", "file", "store", "page", "round", "index", "error", "value")
 
@@ -49,7 +49,10 @@ def _pool(rng: random.Random, words: int = 1_500_000) -> list[str]:
     names = [f"{rng.choice(_PARTS)}_{rng.choice(_PARTS)}_{n}" for n in range(3_000)]
     paths = [f"core/{rng.choice(_PARTS)}/{rng.choice(plain)}.py:{n}" for n in range(3_000)]
     dense = ["".join(chr(rng.randint(0x4E00, 0x5E00)) for _ in range(6)) for _ in range(2_000)]
-    vocabulary = [*plain[:2_000], *names, *paths, *dense, *plain[2_000:]]
+    dense += ["".join(chr(rng.randint(0x0E01, 0x0E2E)) for _ in range(8)) for _ in range(500)]
+    accents = str.maketrans("aeiou", "áèîöñ")
+    marked = [word.translate(accents) for word in plain[2_000:2_500]]
+    vocabulary = [*plain[:2_000], *names, *paths, *dense, *marked, *plain[2_000:]]
     rng.shuffle(vocabulary)
     return rng.choices(vocabulary, [1 / (n + 10) for n in range(len(vocabulary))], k=words)
 
@@ -82,7 +85,7 @@ def _round(rng: random.Random, pool: list[str], number: int) -> list[dict[str, A
     ]
 
 
-def build(base: Path, size_mb: int, seed: int = 1) -> int:
+def build(base: Path, size_mb: int, seed: int = 1, *, session_kb: int = _SESSION_KB) -> int:
     """An agent directory of about `size_mb` megabytes of messages; the bytes written."""
     rng = random.Random(seed)
     pool = _pool(rng)
@@ -95,14 +98,16 @@ def build(base: Path, size_mb: int, seed: int = 1) -> int:
         session = f"{number:08x}-0000-4000-8000-0000000000aa"
         where = collection / session
         where.mkdir(parents=True)
-        total += _session(where, rng, pool, cwd, session)
+        total += _session(where, rng, pool, cwd, session, session_kb << 10)
     return total
 
 
-def _session(where: Path, rng: random.Random, pool: list[str], cwd: Path, session: str) -> int:
+def _session(
+    where: Path, rng: random.Random, pool: list[str], cwd: Path, session: str, size: int
+) -> int:
     digest, written, messages, rounds = hashlib.sha256(), 0, 0, 0
     with (where / "messages.jsonl").open("wb") as file:
-        while written < _SESSION_MB * _MB:
+        while written < size:
             for message in _round(rng, pool, rounds):
                 line = json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode()
                 digest.update(line + b"\n")

@@ -144,7 +144,7 @@ def _fill(inside: Any, kind: str, fresh: bool, text: str, span: tuple[int, int])
     """
     at, end = span
     opens = text[end : end + 1] in _OPENING
-    if at == end and (fresh != opens or (fresh and kind == "[")):  # "[]", "]]", "[["
+    if at == end and (not opens or (fresh and kind == "[")):  # "[]", "]]", "[["
         return ""
     before = kind if fresh else _BEFORE[kind]
     after = (_HOLE if opens else "") + _OPENING[kind]

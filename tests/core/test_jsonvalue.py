@@ -111,7 +111,7 @@ def test_any_bytes_give_a_value_or_a_syntax_error(data: bytes) -> None:
 TOKENS = ["[", "]", "{", "}", ",", ":", "1", " ", "\n", "null", '""', '"a"', '"],{\\""', "NaN", '"']
 
 
-@given(st.lists(st.sampled_from([*TOKENS, "[", "]", ",", '{"k":', '"k":', "}"]), max_size=14))
+@given(st.lists(st.sampled_from([*TOKENS, "[", "]", ",", '{"k":', '"k":', "}", "[]"]), max_size=14))
 def test_the_reader_of_deep_values_agrees_on_what_is_one(tokens: list[str]) -> None:
     text = "".join(tokens)
     try:

@@ -131,6 +131,7 @@ def reach(drawn: bytes) -> tuple[int, int]:
     return rows, columns
 
 
+@pytest.mark.soak
 def test_a_storm_of_sizes(terminal: Terminal) -> None:
     """200 sizes from 1×1 to 500×200, and the last one is the one that is drawn."""
     dice = random.Random(5)

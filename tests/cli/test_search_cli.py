@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from loop_core.search import index as index_module
+from loop_core.search.query import parse
 
 Run = Callable[..., Any]
 ROOT = Path(__file__).parent.parent.parent
@@ -38,8 +39,6 @@ def test_matches_as_the_schema_says(run: Run, shared_demo: Path) -> None:
         assert list(one) == list(SEARCH)
         assert all(isinstance(one[key], kind) for key, kind in SEARCH.items())  # type: ignore[arg-type]
         assert "lock" in (one["snippet"] or one["title"]).lower()
-    scores = [one["score"] for one in done.objects]
-    assert scores
 
 
 def test_a_match_is_where_show_has_it(run: Run, shared_demo: Path) -> None:
@@ -105,6 +104,34 @@ def test_index_first(run: Run, shared_demo: Path, private_home: Path) -> None:
     assert {o["id"] for o in before} == {o["id"] for o in after}
     folder = private_home / ".cache" / "loop-tui" / "search"
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+def test_trash_and_purge_take_a_session_out_of_the_index(
+    run: Run, demo: Path, private_home: Path
+) -> None:
+    pytest.importorskip("tantivy")
+
+    def found() -> set[str]:
+        asked = run("search", "tide", "--index", "--json", on=demo)
+        return {one["id"] for one in asked.objects}
+
+    def held() -> int:
+        index = index_module.SearchIndex(str(private_home / ".cache" / "loop-tui" / "search"))
+        assert index.open()
+        return len(index.sessions(parse("tide")))
+
+    all_of_them = found()
+    held_first = held()
+    one = min(all_of_them)
+    assert run("trash", one, on=demo).status == 0
+    assert found() == all_of_them - {one}
+    assert held() == held_first - 1
+    assert run("restore", one, on=demo).status == 0
+    assert found() == all_of_them
+    assert run("trash", one, on=demo).status == 0
+    assert run("purge", one, "--yes", on=demo).status == 0
+    assert found() == all_of_them - {one}
+    assert held() == held_first - 1
 
 
 def test_without_the_engine(run: Run, shared_demo: Path, monkeypatch: pytest.MonkeyPatch) -> None:

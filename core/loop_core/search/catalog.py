@@ -14,7 +14,7 @@ from loop_core.model import SessionKey, SessionRow, Stamp, TextMark
 __all__ = ["VERSION", "Catalog", "Entry"]
 
 #: Raise it when documents, words or fields change: an index of another version is rebuilt.
-VERSION = 2
+VERSION = 3
 _NAME = "catalog.json"
 
 
@@ -36,11 +36,14 @@ class _File(Struct):
     next: int
     entries: list[tuple[str, str, Entry]]
     files: dict[str, Stamp]
+    leaving: list[int] = []
 
 
 class Catalog:
-    """Entries by session key. Saved after the index commits: it may know less, never more.
+    """Entries by session key, of which the saved ones never know more than the index holds.
 
+    So what was added is saved after the index commits, and what is taken away before:
+    `leaving` numbers the documents that no entry names and the index may still hold.
     `files` are the index's data files as they were then, to notice damage (`intact`).
     """
 
@@ -48,6 +51,7 @@ class Catalog:
         self.path = os.path.join(directory, _NAME)
         self.entries: dict[SessionKey, Entry] = {}
         self.next = 1
+        self.leaving: list[int] = []
         self.files: dict[str, Stamp] = {}
         self._stamp: Stamp | None = None
 
@@ -62,17 +66,22 @@ class Catalog:
         except (StorageFailed, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             file = None
         if file is None or file.version != VERSION:
-            self.entries, self.next, self.files, self._stamp = {}, 1, {}, None
+            self.clear()
             return False
         self.entries = {SessionKey(store, ref): entry for store, ref, entry in file.entries}
-        self.next, self.files = file.next, file.files
+        self.next, self.files, self.leaving = file.next, file.files, file.leaving
         return True
+
+    def clear(self) -> None:
+        """Know nothing."""
+        self.entries, self.next, self.leaving, self.files = {}, 1, [], {}
+        self._stamp = None
 
     def save(self, files: dict[str, Stamp]) -> None:
         """Write the file; `files` are the index's as they are now. Raises StorageFailed."""
         self.files = files
         entries = [(key.store, key.ref, entry) for key, entry in self.entries.items()]
-        raw = msgspec.json.encode(_File(VERSION, self.next, entries, files))
+        raw = msgspec.json.encode(_File(VERSION, self.next, entries, files, self.leaving))
         self._stamp = fsio.atomic_write(self.path, raw)
 
     def number(self, key: SessionKey) -> int:

@@ -142,10 +142,12 @@ class SearchIndex:
         with fsio.guarded(self.directory, "listing"):
             names = os.listdir(self.directory)
         meta = fsio.read_file(os.path.join(self.directory, _META), limit=_META_LIMIT)
+        segments = meta.replace(b"-", b"")
         stamps = {
             name: fsio.stamp_of(os.path.join(self.directory, name))
             for name in names
-            if name.partition(".")[0].encode() in meta.replace(b"-", b"") and "." in name[1:]
+            # The engine's lists and locks begin with a dot, and change all the time.
+            if 0 < name.find(".") and name.partition(".")[0].encode() in segments
         }
         return {name: stamp for name, stamp in stamps.items() if stamp is not None}
 
@@ -181,19 +183,23 @@ class SearchIndex:
         """Let the engine merge to the end; the writer is not used afterwards."""
         writer.wait_merging_threads()
 
-    @staticmethod
+    def _mine(self, number: int) -> Any:
+        """The documents of a session. By a query: a bare term would be of the wrong type."""
+        import tantivy
+
+        return tantivy.Query.term_query(self._opened().schema, "number", number)
+
     @_asks_engine
-    def remove(writer: Any, number: int) -> None:
+    def remove(self, writer: Any, number: int) -> None:
         """Take every document of a session away."""
-        writer.delete_documents_by_term("number", number)
+        writer.delete_documents_by_query(self._mine(number))
 
     @_asks_engine
     def remove_from(self, writer: Any, number: int, first_round: int) -> None:
         """Take the title and the rounds from `first_round` on away."""
         import tantivy
 
-        schema = self._opened().schema
-        mine = tantivy.Query.term_query(schema, "number", number)
+        schema, mine = self._opened().schema, self._mine(number)
         for low, high in ((first_round, None), (TITLE_ROUND, TITLE_ROUND)):
             these = tantivy.Query.range_query(
                 schema, "round", tantivy.FieldType.Integer, lower_bound=low, upper_bound=high

@@ -1,8 +1,8 @@
 """Bringing the index up to date: only what changed is read, only the last round twice.
 
 Runs in a process of its own (the engine takes both cores while it merges). It may be killed
-at any moment: documents are committed first, the catalog after, and a session's documents
-are taken away before they are added again.
+at any moment: a session that goes leaves the catalog before its documents go, one that comes
+is in the catalog after them, and documents are taken away before they are added again.
 """
 
 from __future__ import annotations
@@ -115,11 +115,10 @@ class _Update:
         ]
         total = sum(row.size for row in todo)
         progress = IndexProgress(0, len(todo), 0, total)
-        if not todo and not gone:
+        if not todo and not gone and not self.catalog.leaving:
             return progress
         writer = self.writer(large=total > _MANY)
-        for key in gone:
-            self.index.remove(writer, self.catalog.entries.pop(key).number)
+        self.let_go(writer, gone)
         done = failed = size = 0
         for row in sorted(todo, key=lambda row: -row.updated_ms):
             if self.cancelled():
@@ -154,7 +153,7 @@ class _Update:
                 return
         except IndexFailed:
             self.index.close()
-        self.catalog.entries.clear()
+        self.catalog.clear()
         self.index.discard()
         self.index.open(create=True)
 
@@ -166,25 +165,42 @@ class _Update:
                 raise
             raise Conflict("another process is indexing", self.index.directory) from error
 
+    def let_go(self, writer: Any, gone: list[SessionKey]) -> None:
+        """Take sessions away, with those that an update which was killed left behind.
+
+        One that comes back as it was, out of the trash say, must not find its entry alone.
+        """
+        if gone:
+            self.catalog.leaving += [self.catalog.entries.pop(key).number for key in gone]
+            self.catalog.save(self.catalog.files)
+        for number in self.catalog.leaving:
+            self.index.remove(writer, number)
+
     def session(self, writer: Any, row: SessionRow) -> None:
         """Read what is new of one session and put its documents in."""
         store = self.store_of(row.key)
         entry = self.catalog.entries.get(row.key)
         number = entry.number if entry else self.catalog.number(row.key)
-        texts = store.texts(row.key, since=entry.mark if entry else None, cancelled=self.cancelled)
-        self.index.remove_from(writer, number, texts.first_round)
-        self.index.add_title(writer, number, row.title or "")
-        for unit in units(texts):
-            self.chars += self.index.add_unit(writer, number, unit)
-        if self.cancelled():
-            # Half a session: without an entry it is read again, from the start.
-            self.catalog.entries.pop(row.key, None)
-            return
-        mark = texts.mark()
-        self.pending[row.key] = Entry(number, row.stamp, row.title, mark)
+        whole = False
+        try:
+            texts = store.texts(
+                row.key, since=entry.mark if entry else None, cancelled=self.cancelled
+            )
+            self.index.remove_from(writer, number, texts.first_round)
+            self.index.add_title(writer, number, row.title or "")
+            for unit in units(texts):
+                self.chars += self.index.add_unit(writer, number, unit)
+            whole = not self.cancelled()
+        finally:
+            # What an entry names is read again from where it ended; the rest has no name.
+            if not whole and entry is None:
+                self.index.remove(writer, number)
+        if whole:
+            self.pending[row.key] = Entry(number, row.stamp, row.title, texts.mark())
 
     def commit(self, writer: Any) -> None:
         self.index.commit(writer)
+        self.catalog.leaving.clear()
         self.catalog.entries.update(self.pending)
         self.pending.clear()
         self.catalog.save(self.index.files())

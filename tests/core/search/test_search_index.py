@@ -23,6 +23,7 @@ from loop_core.search import index as index_module
 from loop_core.search.catalog import Catalog
 from loop_core.search.index import IndexFailed, SearchIndex
 from loop_core.search.indexer import update
+from loop_core.search.query import parse
 
 pytest.importorskip("tantivy")
 
@@ -35,6 +36,13 @@ def talk(speak: Any, rounds: int, word: str = "alpha") -> list[Any]:
     for number in range(rounds):
         found += [speak.user(f"question{number} {word}"), speak.agent(f"answer{number} {word} é")]
     return found
+
+
+def documents(ground: Any, text: str) -> dict[int, int]:
+    """What the index holds of `text`, whoever knows of it: documents by session number."""
+    index = SearchIndex(ground.cache)
+    assert index.open()
+    return index.sessions(parse(text))
 
 
 @pytest.fixture
@@ -154,6 +162,75 @@ def test_a_session_that_is_gone_is_never_found(ground: Any, speak: Any) -> None:
     entries = Catalog(ground.cache)
     assert entries.load()
     assert len(entries.entries) == 1
+    assert list(documents(ground, "alpha").values()) == [3]  # its words as well
+
+
+def test_an_update_under_way_leaves_the_index_in_use(ground: Any, speak: Any) -> None:
+    ground.write(talk(speak, 3))
+    ground.index()
+    index = SearchIndex(ground.cache)
+    assert index.open()
+    writer = index.writer(large=False)
+    index.add_title(writer, 99, "alpha")
+    index.commit(writer)  # the catalog is saved only after this
+    found = ground.search("alpha")
+    assert (found.engine, found.total, found.scanned) == ("index", 1, 0)
+
+
+def test_a_session_that_comes_back_out_of_the_trash_is_found(
+    ground: Any, speak: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also when the update that took it out was killed at any of its steps."""
+    ids = sorted(ground.write(talk(speak, 2, word)) for word in ("alpha", "alpha", "beta"))
+    ground.index()
+    one = next(row for row in ground.rows if row.id == ids[0])
+    away = ground.base / "away"
+    whole = ground.ids("answer0")
+    for step in range(8):
+        calls = [0]
+
+        def dying(real: Any, calls: list[int] = calls, step: int = step) -> Any:
+            def run(*args: Any, **more: Any) -> Any:
+                calls[0] += 1
+                if calls[0] > step:
+                    raise KeyboardInterrupt
+                return real(*args, **more)
+
+            return run
+
+        os.rename(Path(one.path).parent, away)
+        with monkeypatch.context() as patch:
+            for owner, name in ((Catalog, "save"), (SearchIndex, "remove")):
+                patch.setattr(owner, name, dying(getattr(owner, name)))
+            patch.setattr(SearchIndex, "commit", staticmethod(dying(SearchIndex.commit)))
+            with suppress(KeyboardInterrupt):
+                ground.index()
+        assert one.id not in ground.ids("answer0")
+        os.rename(away, Path(one.path).parent)
+        assert ground.ids("answer0") == whole, f"killed at step {step}"
+        ground.index()
+        found = ground.search("answer0")
+        assert sorted(session.count for session in found.sessions) == [1, 1, 1]
+        assert found.scanned == 0
+    assert calls[0] <= step  # the last update ran to its end
+
+
+def test_what_could_not_be_read_whole_leaves_nothing_behind(
+    ground: Any, speak: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ground.write(talk(speak, 30))
+    stop = [False]
+    add = SearchIndex.add_unit
+
+    def halfway(writer: Any, number: int, unit: Any) -> int:
+        stop[0] = stop[0] or unit.round == 7
+        return add(writer, number, unit)
+
+    monkeypatch.setattr(SearchIndex, "add_unit", staticmethod(halfway))
+    for _ in range(3):
+        stop[0] = False
+        ground.index(cancelled=lambda: stop[0])
+    assert documents(ground, "alpha") == {}
 
 
 def test_a_failed_scan_takes_nothing_out(ground: Any, speak: Any) -> None:

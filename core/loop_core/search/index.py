@@ -147,7 +147,7 @@ class SearchIndex:
             name: fsio.stamp_of(os.path.join(self.directory, name))
             for name in names
             # The engine's lists and locks begin with a dot, and change all the time.
-            if 0 < name.find(".") and name.partition(".")[0].encode() in segments
+            if name.find(".") > 0 and name.partition(".")[0].encode() in segments
         }
         return {name: stamp for name, stamp in stamps.items() if stamp is not None}
 

@@ -9,9 +9,10 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from textual import on, work
+from textual import events, on, work
 from textual.app import App
 from textual.binding import Binding, BindingType
+from textual.geometry import Size
 
 from loop_core.errors import LoopError, reason_of
 from loop_tui import themes
@@ -22,7 +23,7 @@ from loop_tui.messages import ServiceFailed, ServiceOpened, SnapshotReady, Watch
 from loop_tui.places import own_places, short_path
 from loop_tui.screens.browser import BrowserScreen
 from loop_tui.settings import SettingsFile
-from loop_tui.terminal import terminal_gone
+from loop_tui.terminal import SizeWatch, terminal_gone
 
 if TYPE_CHECKING:
     from textual.message import Message
@@ -100,6 +101,7 @@ class LoopTui(App[None]):
             loop = asyncio.get_running_loop()
             for number in SIGNALS:
                 loop.add_signal_handler(number, self._signalled, number)
+            self._size_watch = SizeWatch()
             self.set_interval(1.0, self._look_at_terminal)
         self.call_after_refresh(self._after_first_paint)
 
@@ -117,6 +119,9 @@ class LoopTui(App[None]):
     def _look_at_terminal(self) -> None:
         if terminal_gone():
             self._signalled(signal.SIGHUP)
+        elif missed := self._size_watch.missed(self.size):
+            size = Size(*missed)
+            self.post_message(events.Resize(size, size))
 
     def _after_first_paint(self) -> None:
         """Reading starts when there is something on the screen."""

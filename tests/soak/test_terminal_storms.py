@@ -131,7 +131,19 @@ def reach(drawn: bytes) -> tuple[int, int]:
     return rows, columns
 
 
-@pytest.mark.soak
+def test_a_size_that_no_signal_told_is_drawn_as_well(terminal: Terminal) -> None:
+    """Two signals close together are told the wrong way round by the second's handler."""
+    terminal.resize(25, 70, signal_it=False)
+    drawn = terminal.until(b"\x1b[25;1H", seconds=10)
+    while piece := terminal.read(0.5):
+        drawn += piece
+    assert reach(drawn[drawn.rindex(b"\x1b[1;1H") :]) == (25, 70)
+    quiet = b"".join(iter(lambda: terminal.read(1.5), b""))
+    assert len(quiet) < 5_000  # told once, drawn once
+    os.write(terminal.master, b"\x11")
+    ends(terminal, 0)
+
+
 def test_a_storm_of_sizes(terminal: Terminal) -> None:
     """200 sizes from 1×1 to 500×200, and the last one is the one that is drawn."""
     dice = random.Random(5)

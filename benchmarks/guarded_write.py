@@ -19,7 +19,7 @@ from typing import Any
 from loop_core import fsio
 from loop_core.loop.edits import edit_header
 from loop_core.loop.manager import SessionManager
-from loop_core.model import Edit
+from loop_core.plans import Edit
 
 ROUNDS = 400
 PIN = '"2026-01-02T03:04:05.678Z"'

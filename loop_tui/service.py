@@ -18,14 +18,9 @@ from loop_core.actions import Actions
 from loop_core.errors import LoopError, ReadOnly, Refused
 from loop_core.journal import Journal
 from loop_core.library import Library
-from loop_core.model import (
-    Intent,
-    SessionKey,
-    SessionRow,
-    Snapshot,
-    WatchRoot,
-)
+from loop_core.model import SessionKey, SessionRow, Snapshot, WatchRoot
 from loop_core.outcome import Done, Failed, Outcome, Pending, Progress, Reverted
+from loop_core.plans import Intent
 from loop_core.store import Cancelled, SessionStore, never_cancelled
 from loop_tui import places
 from loop_tui.resolve import resolve

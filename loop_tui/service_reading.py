@@ -10,17 +10,8 @@ from typing import Any
 
 from loop_core.errors import SessionNotFound
 from loop_core.library import Library
-from loop_core.model import (
-    Capabilities,
-    Detail,
-    Hit,
-    ImageBlock,
-    Page,
-    RawPage,
-    Round,
-    SessionKey,
-    SessionRow,
-)
+from loop_core.model import Detail, Hit, ImageBlock, Page, RawPage, Round, SessionKey, SessionRow
+from loop_core.plans import Capabilities
 from loop_core.store import Cancelled, Choices, SessionStore, never_cancelled
 
 __all__ = ["SessionReading"]

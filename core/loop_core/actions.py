@@ -17,8 +17,9 @@ import msgspec
 from loop_core import trash
 from loop_core.errors import InvalidArgument, LoopError, ReadOnly, Refused, reason_of
 from loop_core.journal import Entry, Item, ItemState, Journal, Way
-from loop_core.model import Intent, SessionKey, SessionRow
+from loop_core.model import SessionKey, SessionRow
 from loop_core.outcome import Action, Done, Failed, Outcome, Pending, Progress, Reverted
+from loop_core.plans import Intent
 from loop_core.sanitize import safe_line
 from loop_core.steps import Steps
 from loop_core.store import SessionStore

@@ -20,8 +20,9 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct, field
 
-from loop_core.model import Change, Edit, SessionKey
+from loop_core.model import SessionKey
 from loop_core.outcome import Action
+from loop_core.plans import Change, Edit
 
 __all__ = ["Entry", "Item", "ItemState", "Stacks", "Way"]
 

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from loop_core import trash
 from loop_core.errors import LoopError, NotUndoable, Refused, SessionNotFound, StorageFailed
 from loop_core.journal import Item
-from loop_core.model import Change, Intent, SessionKey, SessionRow
+from loop_core.model import SessionKey, SessionRow
 from loop_core.outcome import Reverted
+from loop_core.plans import Change, Intent
 from loop_core.sanitize import safe_line
 from loop_core.trash import TrashEntry
 
@@ -236,7 +237,7 @@ _SHOWN_BY: dict[str, tuple[str, ...]] = {
     "labels": ("labels",),
 }
 
-#: The capability (`model.Capabilities`) that says whether an intent had to be forced.
+#: The capability (`plans.Capabilities`) that says whether an intent had to be forced.
 _ABLE = {"archive": "archive", "restore": "archive", "read": "read", "unread": "read"}
 
 _WORDS = {

@@ -12,12 +12,9 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from loop_core.model import (
-    Capabilities,
-    Change,
     Detail,
     Hit,
     ImageBlock,
-    Intent,
     Page,
     Piece,
     RawPage,
@@ -27,9 +24,9 @@ from loop_core.model import (
     Source,
     StoreScan,
     TextMark,
-    TrashPlan,
     WatchRoot,
 )
+from loop_core.plans import Capabilities, Change, Intent, TrashPlan
 
 Cancelled = Callable[[], bool]
 

@@ -27,7 +27,7 @@ from loop_core.errors import (
     StorageFailed,
     reason_of,
 )
-from loop_core.model import TrashPlan
+from loop_core.plans import TrashPlan
 from loop_core.store import SessionStore
 from loop_core.trash_manifest import (
     PREFIX,

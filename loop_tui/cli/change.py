@@ -56,8 +56,8 @@ def _progress(context: Context) -> Callable[[object], None]:
 
 
 def _apply(context: Context, arguments: Namespace, do: str) -> int:
-    from loop_core.model import Intent
     from loop_core.outcome import Outcome
+    from loop_core.plans import Intent
 
     keys, missed = context.find_all(arguments.sessions_named, put_away=do == "restore")
     service, progress = context.service, _progress(context)

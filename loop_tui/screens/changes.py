@@ -11,7 +11,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from loop_core.errors import LoopError, reason_of
-from loop_core.model import Intent, SessionKey
+from loop_core.model import SessionKey
+from loop_core.plans import Intent
 from loop_core.sanitize import safe_line
 from loop_tui.messages import Progressed
 from loop_tui.screens.dialogs import ConfirmDialog, Question

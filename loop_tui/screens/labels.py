@@ -8,7 +8,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from loop_core.errors import LoopError
-from loop_core.model import Intent, SessionKey, SessionRow
+from loop_core.model import SessionKey, SessionRow
+from loop_core.plans import Intent
 from loop_core.sanitize import safe_line
 from loop_core.store import Choices
 from loop_tui.screens.listing import ChoiceScreen, Option

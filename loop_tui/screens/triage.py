@@ -15,7 +15,8 @@ from textual.content import Content
 from textual.widgets import Static
 
 from loop_core.errors import LoopError
-from loop_core.model import Intent, SessionKey, SessionRow
+from loop_core.model import SessionKey, SessionRow
+from loop_core.plans import Intent
 from loop_core.sanitize import safe_line
 from loop_tui.commands import Context
 from loop_tui.screens.dialogs import (

@@ -22,7 +22,7 @@ from loop_core.fsio_calls import calls
 from loop_core.loop import edits
 from loop_core.loop.edits import change_metadata, edit_header
 from loop_core.loop.values import copy_value, deep_equal
-from loop_core.model import Edit
+from loop_core.plans import Edit
 
 Form = Literal["loop2", "loop3"]
 HEADER = (

@@ -31,7 +31,8 @@ from loop_core.loop.messages import MessageChecker
 from loop_core.loop.paths import workspace_hash
 from loop_core.loop.rounds import decode_index
 from loop_core.loop.store import LoopStore
-from loop_core.model import Edit, SessionKey, Stamp, TextMark
+from loop_core.model import SessionKey, Stamp, TextMark
+from loop_core.plans import Edit
 from loop_core.search.catalog import Catalog, Entry
 from loop_core.trash import read_entries
 from loop_tui.settings import SettingsFile

@@ -21,7 +21,8 @@ from loop_core.craft.store import CraftStore
 from loop_core.errors import Conflict, InvalidArgument, LoopError, SessionNotFound, StaleRevision
 from loop_core.loop.paths import workspace_hash
 from loop_core.loop.store import LoopStore
-from loop_core.model import Edit, Intent, SessionKey, SessionRow, StoreScan, TextBlock
+from loop_core.model import SessionKey, SessionRow, StoreScan, TextBlock
+from loop_core.plans import Edit, Intent
 from loop_core.store import SessionStore
 
 ROUNDS = 7

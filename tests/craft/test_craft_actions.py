@@ -15,7 +15,8 @@ from loop_core.craft.store import CraftStore
 from loop_core.journal import Journal
 from loop_core.jsonvalue import dumps, loads
 from loop_core.library import Library
-from loop_core.model import Intent, SessionKey
+from loop_core.model import SessionKey
+from loop_core.plans import Intent
 
 USER = {"id": "u1", "content": "Where is the pump?", "type": "user"}
 ANSWER = {"id": "a1", "content": "In the shed.", "type": "assistant"}

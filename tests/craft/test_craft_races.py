@@ -17,7 +17,8 @@ import pytest
 from loop_core import fsio
 from loop_core.craft.store import CraftStore
 from loop_core.errors import Conflict, LoopError, SessionNotFound
-from loop_core.model import Intent, SessionKey
+from loop_core.model import SessionKey
+from loop_core.plans import Intent
 
 PLAYER = Path(__file__).with_name("craft_player.py")
 Make = Callable[..., Path]
@@ -148,7 +149,8 @@ KILLED = """
 import os, sys
 from loop_core.fsio_calls import calls
 from loop_core.craft.store import CraftStore
-from loop_core.model import Intent, SessionKey
+from loop_core.model import SessionKey
+from loop_core.plans import Intent
 store = CraftStore(sys.argv[1])
 key = SessionKey(store.id, sys.argv[2])
 step, at = int(sys.argv[3]), 0

@@ -24,7 +24,8 @@ from loop_core.errors import (
     SessionNotFound,
 )
 from loop_core.jsonvalue import dumps, loads
-from loop_core.model import Change, Edit, Intent, SessionKey
+from loop_core.model import SessionKey
+from loop_core.plans import Change, Edit, Intent
 
 DATA = Path(__file__).parents[1] / "data" / "craft"
 WRITES: dict[str, Any] = json.loads((DATA / "writes.json").read_text("utf-8"))["sessions"]

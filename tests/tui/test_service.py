@@ -22,7 +22,8 @@ from hypothesis import strategies as st
 
 from loop_core.errors import InvalidArgument, ReadOnly, SessionNotFound
 from loop_core.loop.paths import get_session_dir
-from loop_core.model import Intent, SessionKey, SessionRow
+from loop_core.model import SessionKey, SessionRow
+from loop_core.plans import Intent
 from loop_tui.resolve import resolve
 from loop_tui.service import Options, Service
 

@@ -11,7 +11,8 @@ from loop_core.craft.scan import TRASH_NAME
 from loop_core.craft.sessions import SESSION_FILE
 from loop_core.craft.writes import QUEUED, Place, head_of, open_file
 from loop_core.errors import Refused, SessionNotFound, StorageFailed
-from loop_core.model import Capabilities, SessionRow, TrashMove, TrashPlan
+from loop_core.model import SessionRow
+from loop_core.plans import Capabilities, TrashMove, TrashPlan
 
 __all__ = ["LONE", "UNDOES", "capabilities_of", "plan_trash"]
 

@@ -31,7 +31,7 @@ from loop_core.craft.writes import (
     to_text,
 )
 from loop_core.errors import InvalidArgument, Refused, SessionNotFound
-from loop_core.model import Change, Edit, Intent
+from loop_core.plans import Change, Edit, Intent
 
 __all__ = ["last_final_id", "plan"]
 

@@ -16,7 +16,7 @@ from loop_core.craft.rounds import header_span, is_header
 from loop_core.craft.sessions import SESSION_FILE
 from loop_core.errors import Conflict, Refused, SessionNotFound, StorageFailed
 from loop_core.fsio_base import stamp_from
-from loop_core.model import Edit
+from loop_core.plans import Edit
 
 __all__ = ["RESCUE", "is_lone", "is_saving", "rescue"]
 

@@ -29,12 +29,9 @@ from loop_core.craft.workspaces import (
 )
 from loop_core.errors import LoopError, ReadOnly, Refused, SessionNotFound, reason_of
 from loop_core.model import (
-    Capabilities,
-    Change,
     Detail,
     Hit,
     ImageBlock,
-    Intent,
     Page,
     RawPage,
     Round,
@@ -43,9 +40,9 @@ from loop_core.model import (
     Source,
     StoreScan,
     TextMark,
-    TrashPlan,
     WatchRoot,
 )
+from loop_core.plans import Capabilities, Change, Intent, TrashPlan
 from loop_core.sanitize import safe_line
 from loop_core.store import Cancelled, Choices, never_cancelled
 

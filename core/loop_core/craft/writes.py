@@ -23,7 +23,8 @@ from loop_core.craft.running import Owner
 from loop_core.craft.sessions import SESSION_FILE
 from loop_core.errors import Conflict, Refused, SessionNotFound, StorageFailed
 from loop_core.fsio_base import stamp_from
-from loop_core.model import Change, SessionKey, Stamp
+from loop_core.model import SessionKey, Stamp
+from loop_core.plans import Change
 
 __all__ = ["Head", "Place", "head_of", "open_file", "perform", "raw_value", "recover", "same_json"]
 

@@ -7,7 +7,8 @@ from typing import NamedTuple
 from loop_core.errors import Refused
 from loop_core.loop.paths import is_session_id
 from loop_core.loop.traces import owner_of
-from loop_core.model import Capabilities, SessionRow
+from loop_core.model import SessionRow
+from loop_core.plans import Capabilities
 from loop_core.sanitize import safe_line
 
 __all__ = ["Away", "capabilities", "resume_command"]

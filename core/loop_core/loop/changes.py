@@ -18,7 +18,8 @@ from loop_core.loop.membership import change_members, members_of
 from loop_core.loop.paths import ARCHIVE_FILE, is_session_id
 from loop_core.loop.probe import read_first_line
 from loop_core.loop.titles import normalize_title
-from loop_core.model import Change, Edit, Intent, SessionRow
+from loop_core.model import SessionRow
+from loop_core.plans import Change, Edit, Intent
 
 __all__ = ["perform", "plan"]
 

@@ -21,7 +21,8 @@ from loop_core.jsonvalue import edit, get_span, loads
 from loop_core.loop.envelope import parse_envelope, parse_header
 from loop_core.loop.legacy import Legacy, parse_legacy
 from loop_core.loop.values import deep_equal
-from loop_core.model import Edit, Stamp
+from loop_core.model import Stamp
+from loop_core.plans import Edit
 
 __all__ = [
     "Written",

@@ -30,17 +30,8 @@ from loop_core.loop.recovery import recover_collection
 from loop_core.loop.scan import Scanner
 from loop_core.loop.store_reading import LoopReading
 from loop_core.loop.trashing import plan_trash
-from loop_core.model import (
-    Capabilities,
-    Change,
-    Intent,
-    SessionKey,
-    SessionRow,
-    Source,
-    StoreScan,
-    TrashPlan,
-    WatchRoot,
-)
+from loop_core.model import SessionKey, SessionRow, Source, StoreScan, WatchRoot
+from loop_core.plans import Capabilities, Change, Intent, TrashPlan
 from loop_core.sanitize import safe_line
 from loop_core.store import Cancelled, never_cancelled
 

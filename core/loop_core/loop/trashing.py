@@ -6,7 +6,8 @@ import os
 
 from loop_core.errors import SessionNotFound
 from loop_core.loop.traces import check_traces
-from loop_core.model import SessionRow, TrashMove, TrashPlan
+from loop_core.model import SessionRow
+from loop_core.plans import TrashMove, TrashPlan
 
 __all__ = ["plan_trash"]
 

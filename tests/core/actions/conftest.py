@@ -15,17 +15,8 @@ from loop_core import fsio, trash
 from loop_core.actions import Actions
 from loop_core.errors import Conflict, SessionNotFound, TraceLocked
 from loop_core.journal import Journal
-from loop_core.model import (
-    Change,
-    Edit,
-    Intent,
-    SessionKey,
-    SessionRow,
-    Source,
-    TrashMove,
-    TrashPlan,
-    WatchRoot,
-)
+from loop_core.model import SessionKey, SessionRow, Source, WatchRoot
+from loop_core.plans import Change, Edit, Intent, TrashMove, TrashPlan
 
 _FIELDS = {
     "pin": ("pinnedAt", '"2026-11-05T10:00:00.000Z"'),

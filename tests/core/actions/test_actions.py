@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from loop_core.errors import InvalidArgument, ReadOnly, StorageFailed
-from loop_core.model import Intent, SessionKey
+from loop_core.model import SessionKey
 from loop_core.outcome import Progress
+from loop_core.plans import Intent
 
 Tree = Callable[[Path], dict[str, tuple[Any, ...]]]
 Open = Callable[..., Any]

@@ -14,7 +14,7 @@ import pytest
 from loop_core import fsio
 from loop_core.errors import LoopError
 from loop_core.fsio_calls import calls
-from loop_core.model import Intent
+from loop_core.plans import Intent
 
 Open = Callable[..., Any]
 # The moves alone meet every call in test_trash_faults.

@@ -11,7 +11,8 @@ import pytest
 
 from loop_core import journal as journal_module
 from loop_core.journal import Item, Journal
-from loop_core.model import Edit, SessionKey
+from loop_core.model import SessionKey
+from loop_core.plans import Edit
 
 PIN = Edit("pinnedAt", None, '"2026-11-05T10:00:00.000Z"')
 

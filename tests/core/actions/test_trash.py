@@ -20,7 +20,7 @@ from loop_core.errors import (
     SessionNotFound,
     StorageFailed,
 )
-from loop_core.model import TrashPlan
+from loop_core.plans import TrashPlan
 
 Tree = Callable[[Path], dict[str, tuple[Any, ...]]]
 

@@ -18,7 +18,8 @@ from loop_core import trash
 from loop_core.actions import Actions
 from loop_core.errors import Refused
 from loop_core.journal import Journal
-from loop_core.model import Intent, SessionKey
+from loop_core.model import SessionKey
+from loop_core.plans import Intent
 
 Tree = Callable[[Path], dict[str, tuple[Any, ...]]]
 Open = Callable[..., Any]

@@ -251,7 +251,7 @@ def test_a_refresh_asks_only_the_stores_it_concerns() -> None:
 
 
 def test_an_echo_of_our_own_write_changes_nothing(disk: Any, kit: Any) -> None:
-    from loop_core.model import Intent
+    from loop_core.plans import Intent
 
     path = disk.v3([kit.user("a")], unread=True)
     lib = Library([disk.store()])

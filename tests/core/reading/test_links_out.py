@@ -13,7 +13,7 @@ from loop_core.actions import Actions
 from loop_core.errors import Refused
 from loop_core.journal import Journal
 from loop_core.library import Library
-from loop_core.model import Intent
+from loop_core.plans import Intent
 
 _EVERYTHING = ("pin", "unread", "rename", "archive")
 

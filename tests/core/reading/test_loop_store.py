@@ -19,7 +19,8 @@ from loop_core.errors import (
 )
 from loop_core.loop.paths import workspace_hash
 from loop_core.loop.store import LoopStore
-from loop_core.model import Change, Edit, Intent, SessionKey, SessionRow
+from loop_core.model import SessionKey, SessionRow
+from loop_core.plans import Change, Edit, Intent
 
 
 def header(path: Path) -> dict[str, Any]:

@@ -16,7 +16,8 @@ from loop_core.loop import changes, edits
 from loop_core.loop.edits import Written
 from loop_core.loop.ours import Ours
 from loop_core.loop.store import LoopStore
-from loop_core.model import Intent, SessionRow, Stamp
+from loop_core.model import SessionRow, Stamp
+from loop_core.plans import Intent
 
 _LONG_AGO = time.time_ns() - 3_600_000_000_000
 

@@ -17,16 +17,9 @@ from blockbuster import BlockBuster
 from textual import events
 
 from loop_core.errors import LoopError, Refused, StorageFailed
-from loop_core.model import (
-    Capabilities,
-    Intent,
-    Problem,
-    Project,
-    SessionKey,
-    SessionRow,
-    Snapshot,
-)
+from loop_core.model import Problem, Project, SessionKey, SessionRow, Snapshot
 from loop_core.outcome import Done, Failed, Outcome, Progress, Reverted
+from loop_core.plans import Capabilities, Intent
 from loop_tui.app import LoopTui
 from loop_tui.settings import SettingsFile
 from loop_tui.state.views import ordered

@@ -11,7 +11,7 @@ from loop_core.errors import Refused, SessionNotFound
 from loop_core.export import FORMATS, ExportSource, Format, export, file_name
 
 if TYPE_CHECKING:
-    from loop_core.model import Damage, SessionKey
+    from loop_core.model import Damage, SessionKey, SessionRow
     from loop_tui.service import Service
 
 __all__ = ["FORMATS", "Format", "damage_of", "form_of", "target_of", "text_of", "write"]
@@ -54,12 +54,10 @@ def text_of(service: Service, key: SessionKey, form: Format) -> Iterator[str]:
     return export(_source(service, key), form)
 
 
-def target_of(service: Service, key: SessionKey, path: str, form: Format | None = None) -> str:
+def target_of(row: SessionRow, path: str, form: Format | None = None) -> str:
     """The file meant: absolute, and in a folder that was named a file called by the title."""
     target = os.path.abspath(os.path.expanduser(path))
-    if not os.path.isdir(target):
-        return target
-    return os.path.join(target, file_name(_source(service, key).row, form or "md"))
+    return os.path.join(target, file_name(row, form or "md")) if os.path.isdir(target) else target
 
 
 def write(
@@ -76,7 +74,7 @@ def write(
     `told` hears the bytes made so far. Raises Refused when the file exists and `force` is
     not given, or when its folder does not; StorageFailed otherwise.
     """
-    target = target_of(service, key, path, form)
+    target = target_of(_source(service, key).row, path, form)
     if not os.path.isdir(os.path.dirname(target)):
         raise Refused("there is no such folder", os.path.dirname(target))
     chunks = _blocks(text_of(service, key, form))

@@ -227,7 +227,9 @@ class PromptDialog(Modal["str | None"]):
         super().on_mount()
         field = self.query_one("#prompt", Input)
         self.set_focus(field)
-        field.cursor_position = len(self.value)
+        # The end of a long text shows once the field knows its width.
+        field.cursor_position = 0
+        self.call_after_refresh(field.action_end)
 
     def action_leave(self) -> None:
         self.dismiss(None)

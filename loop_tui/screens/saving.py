@@ -53,12 +53,14 @@ class Saving:
             if path and path.strip():
                 self.screen.run_worker(self._export(row, path.strip()), group="export")
 
-        hint = "Enter writes: Markdown, or .html, .json by the ending. Esc leaves"
+        hint = "Enter writes it: .md, .html or .json. Esc leaves"
         self.screen.app.push_screen(PromptDialog("Export", name, hint=hint), answered)
 
     async def _export(self, row: SessionRow, path: str, *, force: bool = False) -> None:
+        from loop_tui.exporting import target_of
+
         screen = self.screen
-        path = await asyncio.to_thread(_target, path, row)
+        path = await asyncio.to_thread(target_of, row, path)
         if not force and await asyncio.to_thread(os.path.lexists, path):
             self._ask_replace(row, path)
             return
@@ -141,14 +143,6 @@ class Saving:
             text = f"{text} {screen.glyphs.separator} not done: {faults[0]}"
         screen.toast(text, "error" if faults else "good")
         screen.news.rescan()
-
-
-def _target(path: str, row: SessionRow) -> str:
-    """The file meant: absolute, with a name of its own when a folder was named."""
-    from loop_core.export import file_name
-
-    path = os.path.abspath(os.path.expanduser(path))
-    return os.path.join(path, file_name(row, "md")) if os.path.isdir(path) else path
 
 
 def reclaim_question(todo: Sequence[Plan], later: int, glyphs: Glyphs) -> Question:

@@ -6,7 +6,10 @@ from collections.abc import Sequence
 
 from loop_core.outcome import Action, Done, Failed
 
-__all__ = ["before", "counted", "named", "phrase", "risk", "toast"]
+__all__ = ["MIGRATES", "before", "counted", "named", "phrase", "risk", "toast"]
+
+#: Before the agent is started on a version-2 session (S0: `open` migrates).
+MIGRATES = "Version-2 session: Loop 0.5.0 and later will migrate it."
 
 _PHRASES: dict[str, str] = {
     "pin": "Pinned {}",

@@ -9,6 +9,7 @@ import subprocess
 from argparse import ArgumentParser, Namespace
 
 from loop_core.errors import Refused
+from loop_core.wording import MIGRATES
 from loop_tui.cli.context import Context
 from loop_tui.cli.parts import session_argument
 from loop_tui.cli.registry import Command
@@ -22,7 +23,7 @@ def run(context: Context, arguments: Namespace) -> int:
     row = context.find(arguments.session)
     command, folder = context.service.resume_command(row.key)
     if row.form == "loop2":
-        context.output.words("Version-2 session: Loop 0.5.0 and later will migrate it.")
+        context.output.words(MIGRATES)
     if shutil.which(command[0]) is None:
         line = f"cd {shlex.quote(folder)} && {shlex.join(command)}"
         raise Refused(f"{command[0]} is not installed; the command would be: {line}")

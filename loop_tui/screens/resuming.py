@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import shutil
 import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 from textual.app import SuspendNotSupported
 
 from loop_core.errors import LoopError, reason_of
 from loop_core.model import SessionRow
+from loop_core.wording import MIGRATES
 from loop_tui.commands import Context
 from loop_tui.screens.dialogs import Answer, ConfirmDialog, Question
 from loop_tui.screens.questions import AGENTS, facts_of, title_of
@@ -65,7 +67,7 @@ class Resuming:
                 await screen.copying.resume_command(row, what)
                 return
             with screen.app.suspend():
-                done = run_program(argv, folder)
+                done = run_program(argv, folder, f"{MIGRATES}\n" if row.form == "loop2" else "")
         except SuspendNotSupported:
             screen.toast("This terminal cannot be handed to another program", "error")
         except LoopError as error:
@@ -75,17 +77,18 @@ class Resuming:
                 screen.toast(f"Cannot resume: {reason_of(done)}", "error")
                 return
             word = "ended" if done == 0 else f"ended with status {done}"
-            moved = "; it migrates a version-2 session when it opens it" * (row.form == "loop2")
-            screen.toast(f"{AGENTS[row.source]} {word}{moved}")
+            screen.toast(f"{AGENTS[row.source]} {word}")
             screen.news.rescan()
 
 
-def run_program(argv: list[str], folder: str) -> int | OSError:
-    """Run a program in `folder`; its status, or why it did not start.
+def run_program(argv: list[str], folder: str, note: str = "") -> int | OSError:
+    """Say `note` and run a program in `folder`; its status, or why it did not start.
 
     Nothing is raised: only a suspension that is left normally gives the terminal back.
     """
     try:
+        sys.stdout.write(note)
+        sys.stdout.flush()
         return subprocess.run(argv, cwd=folder, check=False).returncode
     except OSError as error:
         return error

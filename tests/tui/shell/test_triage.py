@@ -309,9 +309,12 @@ async def test_resume_without_the_agent_copies_its_command(
         assert d.app.clipboard == "cd '/tmp/a b' && loop --session 'a b'"
 
 
-def test_a_program_that_does_not_start_is_a_value(tmp_path: Path) -> None:
+def test_a_program_that_does_not_start_is_a_value(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert isinstance(run_program(["loop-tui-no-such-program"], str(tmp_path)), OSError)
-    assert run_program(["true"], str(tmp_path)) == 0
+    assert run_program(["true"], str(tmp_path), "It will be migrated.\n") == 0
+    assert capsys.readouterr().out == "It will be migrated.\n"  # before the program's own
 
 
 @pytest.mark.usefixtures("agent_installed")

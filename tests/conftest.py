@@ -29,6 +29,9 @@ _FOREIGN = (
     "NO_COLOR",
     "TMUX",
     "LOOP_TUI_CONFIG",
+    # pytest's line editor sets these for its workers: no terminal would have another size.
+    "COLUMNS",
+    "LINES",
 )
 
 

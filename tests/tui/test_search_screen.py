@@ -296,6 +296,8 @@ async def test_export_asks_where_and_before_it_replaces(
         field = d.app.screen.query_one("#prompt", Input)
         assert field.value.startswith(str(tmp_path))
         assert field.value.endswith(".md")
+        end = field.value[-12:]  # the path is longer than the field
+        await d.until(lambda: end in d.text())
         field.value = "out.html"
         await d.pilot.press("enter")
         target = tmp_path / "out.html"
